@@ -1,0 +1,80 @@
+"""The public door: what every function checks of its input, and the one form of its messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+DTYPES = ("float32", "float64", "complex64", "complex128")
+
+
+def is_traced(x: object) -> bool:
+    """Whether x is an abstract value of jit, vmap or grad, on which no decision can be made."""
+    return isinstance(x, jax.core.Tracer)
+
+
+def choice(function: str, name: str, value: object, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{function}: {name} must be one of {list(allowed)}, got {value!r}.")
+
+
+def array(function: str, name: str, x: object) -> jax.Array:
+    """x as a JAX array of one of the four dtypes, as it came: nothing is converted."""
+    if not isinstance(x, jax.Array | np.ndarray | np.generic):
+        x = np.asarray(x)
+    dtype = str(x.dtype)
+    if np.issubdtype(x.dtype, np.integer) or x.dtype == bool:
+        raise TypeError(
+            f"{function}: {name} must be real or complex floating point, got {dtype}. Convert it, for example "
+            f"{name}.astype(float), if float64's 53 bits are enough."
+        )
+    if dtype not in DTYPES:
+        raise TypeError(f"{function}: {name} must have a dtype of {list(DTYPES)}, got {dtype}. Convert it first.")
+    if dtype in ("float64", "complex128") and not isinstance(x, jax.Array) and not jax.config.jax_enable_x64:
+        raise TypeError(
+            f"{function}: {name} is {dtype}, but JAX would cut it to single precision. Call "
+            f"jax.config.update('jax_enable_x64', True) first, or convert {name} to a 32-bit dtype yourself."
+        )
+    return jnp.asarray(x)
+
+
+def matrices(function: str, name: str, x: jax.Array) -> None:
+    if x.ndim < 2:
+        raise ValueError(f"{function}: {name} must have shape (*batch, n, n), got {x.shape}. Pass a matrix.")
+
+
+def square(function: str, name: str, x: jax.Array, hint: str) -> None:
+    if x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"{function}: {name} must have shape (*batch, n, n), got {x.shape}. {hint}")
+
+
+def counts(function: str, name: str, x: object, modes: int) -> jax.Array | np.ndarray:
+    """Photon counts of shape (*batch, modes): NumPy integers where concrete, the traced array where not."""
+    if not is_traced(x):
+        x = np.asarray(x)
+    shape, dtype = x.shape, x.dtype  # pyright: ignore[reportAttributeAccessIssue]
+    if len(shape) < 1 or shape[-1] != modes:
+        raise ValueError(f"{function}: {name} must have shape (*batch, {modes}), got {shape}. Give one count a mode.")
+    if not np.issubdtype(dtype, np.integer):
+        raise TypeError(
+            f"{function}: {name} must be integer photon counts, got {dtype}. Convert with {name}.astype(int) "
+            "if they are whole numbers."
+        )
+    if isinstance(x, np.ndarray):
+        if x.size and x.min() < 0:
+            raise ValueError(f"{function}: {name} must be photon counts of 0 or more, got {x.min()}.")
+        return x.astype(np.int64)
+    return x  # pyright: ignore[reportReturnType]
+
+
+def affordable(function: str, terms: int, what: str, most: int = 2**50) -> None:
+    """Refuse work that would not end: `terms` terms of a sum."""
+    if terms > most:
+        years = terms / 5e8 / (365.25 * 86400)
+        raise ValueError(
+            f"{function}: {what} needs {terms:.3g} terms, more than the {most:.3g} that are let through; at 5e8 terms "
+            f"a second that is {years:.3g} years. Reduce the size, or give repeated rows and columns as counts."
+        )

@@ -1,0 +1,1 @@
+"""The permanent: program (mathematics), launch (sizes), rule (derivative), api (public function)."""

@@ -1,0 +1,179 @@
+"""The public function: checks, photon counts, batches."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, ArrayLike, Inexact
+
+from gbsjax import _checks
+from gbsjax._permanent import rule
+from gbsjax._permanent.counts import Choice, choose, written_out
+from gbsjax._permanent.launch import BATCH_TERMS, Glynn, Recurrence
+from gbsjax._permanent.program import Modes
+from gbsjax._permanent.recurrence import Photons
+
+PRECISIONS = ("fp64",)
+BACKENDS = ("xla",)
+
+
+def permanent(
+    matrix: Inexact[ArrayLike, "*batch k l"],
+    *,
+    rows: Any = None,
+    cols: Any = None,
+    total: int | None = None,
+    precision: str = "fp64",
+    backend: str | None = None,
+) -> Inexact[Array, "*batch"]:
+    """Permanent: the sum over permutations of products, one entry from each row and each column.
+
+    perm A = sum_p prod_i A_(i, p(i)), computed by Glynn's formula (D. G. Glynn, European J. Combin. 31 (2010) 1887,
+    theorem 2.1) with the first sign fixed; with multiplicities, by its form over values v_i in {-m_i, -m_i + 2, .., m_i}
+    with signed binomial weights. Rows and columns are first balanced by exact powers of two, and the value is kept as
+    mantissa and exponent until the end.
+
+    Args:
+        matrix: (*batch, n, n), or (*batch, k, l) with counts; float32, float64, complex64 or complex128. Every entry
+            whose row and column have a count is read.
+        rows: photon counts m_i >= 0, integers of shape (k,) or (*batch, k): row i stands m_i times. None is once each.
+        cols: photon counts n_j >= 0, integers of shape (l,) or (*batch, l): column j stands n_j times. None is once each.
+            The counts of a batch may have different sums; batch shapes of matrix, rows and cols broadcast.
+        total: the largest number of photons, a Python int. Needed, and read, only when counts are traced (inside
+            jit or vmap); a pattern with more photons than that is NaN.
+        precision: "fp64", the arithmetic of the dtype as given.
+        backend: "xla", or None to choose.
+
+    Returns:
+        (*batch,) in the dtype of the matrix. 1 for a 0 x 0 matrix, empty for an empty batch, NaN for the elements of
+        a batch that have a NaN or Inf entry, inf where the value itself overflows.
+
+    Raises:
+        TypeError: the dtype is not one of the four (integers included), the counts are not integers, or float64 NumPy
+            input meets a JAX that is set to 32 bits.
+        ValueError: not square (without counts), counts of the wrong shape, negative, or with different sums; traced
+            counts without total; an unknown option; more than 2^50 terms.
+
+    Notes:
+        Cost: 2^(n-1) terms of about 8 n floating point operations (complex), a quarter of that for real input; with
+        counts the smaller of prod (m_i + 1) and prod (n_j + 1), halved. Memory stays below 2 MB a matrix at any n.
+        All n^2 derivatives come from one pass (`jax.grad`, holomorphic for complex input). Digits are lost where
+        the value is small beside the terms: the relative error is near 16 n u kappa at most, kappa = sum |terms| /
+        |value|. Under a caller's own jit with 32-bit JAX, float64 input is cut before this function sees it.
+
+    Examples:
+        >>> import jax.numpy as jnp, gbsjax
+        >>> float(gbsjax.permanent(jnp.ones((4, 4))))
+        24.0
+    """
+    name = "permanent"
+    _checks.choice(name, "precision", precision, PRECISIONS)
+    if backend is not None:
+        _checks.choice(name, "backend", backend, BACKENDS)
+    array = _checks.array(name, "matrix", matrix)
+    _checks.matrices(name, "matrix", array)
+    if rows is None and cols is None:
+        _checks.square(name, "matrix", array, "Pass rows= and cols= counts for a matrix with repeated rows or columns.")
+        size = array.shape[-1]
+        if size == 0:
+            return jnp.ones(array.shape[:-2], array.dtype)
+        how = Glynn((1, *(2,) * (size - 1)), 1, size)
+        _checks.affordable(name, how.terms, f"a {size} x {size} matrix")
+        return _evaluate(array, None, how)
+    return _with_counts(name, array, rows, cols, total)
+
+
+def _with_counts(name: str, array: jax.Array, rows: Any, cols: Any, total: int | None) -> jax.Array:
+    k, l = array.shape[-2:]
+    rows = _checks.counts(name, "rows", np.ones(k, int) if rows is None else rows, k)
+    cols = _checks.counts(name, "cols", np.ones(l, int) if cols is None else cols, l)
+    batch = _broadcast(name, array.shape[:-2], rows.shape[:-1], cols.shape[:-1])
+    if 0 in batch:
+        return jnp.zeros(batch, array.dtype)
+    dtype = np.dtype(jnp.real(array).dtype)
+    if isinstance(rows, np.ndarray) and isinstance(cols, np.ndarray):
+        different = np.not_equal(*np.broadcast_arrays(rows.sum(axis=-1), cols.sum(axis=-1)))
+        if different.any():
+            raise ValueError(
+                f"{name}: rows and cols must have the same sum, got {rows.sum(axis=-1)[different[()]] if rows.ndim > 1 else rows.sum()} "
+                f"and {cols.sum(axis=-1)[different[()]] if cols.ndim > 1 else cols.sum()}. Every photon that enters must leave."
+            )
+        choice = choose(rows, cols, dtype) if rows.size and cols.size else None
+        allowed = None
+    else:
+        if total is None:
+            raise ValueError(
+                f"{name}: counts that are traced (inside jit or vmap) need total=, the largest number of photons, as a "
+                "Python int. Pass total=, or keep the counts outside the traced function."
+            )
+        choice = written_out(rows, cols, total, dtype) if total > 0 and k > 0 and l > 0 else None
+        photons = jnp.sum(jnp.asarray(rows), axis=-1)
+        # What an eager call would raise for, a traced one can only mark.
+        allowed = (photons == jnp.sum(jnp.asarray(cols), axis=-1)) & (photons <= total)
+    if choice is None:
+        values = jnp.ones(batch, array.dtype)
+    else:
+        _checks.affordable(name, choice.how.terms, "this pattern of counts")
+        values = _evaluate(*_gathered(array, batch, choice), choice.how)
+    return values if allowed is None else jnp.where(allowed, values, jnp.nan)
+
+
+def _broadcast(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(
+            f"{name}: the batch shapes of matrix, rows and cols must broadcast, got {shapes[0]}, {shapes[1]} and "
+            f"{shapes[2]}. Add or drop leading axes."
+        ) from None
+
+
+def _gathered(array: jax.Array, batch: tuple[int, ...], choice: Choice) -> tuple[jax.Array, Modes | Photons]:
+    """The rows and columns that a program wants, in its order, summed side first, and its data, both (*batch, ..)."""
+    row = jnp.broadcast_to(jnp.asarray(choice.rows), (*batch, choice.rows.shape[-1]))
+    column = jnp.broadcast_to(jnp.asarray(choice.columns), (*batch, choice.columns.shape[-1]))
+    chosen = jnp.broadcast_to(array, (*batch, *array.shape[-2:]))
+    chosen = jnp.take_along_axis(chosen, row[..., :, None], axis=-2)
+    chosen = jnp.take_along_axis(chosen, column[..., None, :], axis=-1)
+    data = type(choice.data)(*(
+        jnp.broadcast_to(jnp.asarray(x), (*batch, *x.shape[-2 if name == "weights" else -1 :]))
+        for name, x in choice.data._asdict().items()
+    ))
+    return jnp.swapaxes(chosen, -1, -2) if choice.transpose else chosen, data
+
+
+def _one(pair: tuple[jax.Array, Modes | Photons | None], how: Glynn | Recurrence) -> jax.Array:
+    matrix, data = pair
+    if isinstance(how, Recurrence):
+        assert isinstance(data, Photons)
+        return rule.recurrence(matrix, data, how)
+    assert not isinstance(data, Photons)
+    return rule.glynn(matrix, data, how)
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def _evaluate(array: jax.Array, data: Modes | Photons | None, how: Glynn | Recurrence) -> jax.Array:
+    """The permanents of a batch, in chunks that keep the memory of small matrices bounded."""
+    batch = array.shape[:-2]
+    one = functools.partial(_one, how=how)
+    if not batch:
+        return one((array, data))
+    size = math.prod(batch)
+    flat = jax.tree.map(lambda x: x.reshape(size, *x.shape[len(batch) :]), (array, data))
+    chunks = -(-size // max(1, BATCH_TERMS // how.terms))
+    if chunks <= 1:
+        return jax.vmap(one)(flat).reshape(batch)
+    chunk = -(-size // chunks)
+
+    def cut(x: jax.Array) -> jax.Array:
+        padded = jnp.pad(x, ((0, chunks * chunk - size), *((0, 0),) * (x.ndim - 1)))
+        return padded.reshape(chunks, chunk, *x.shape[1:])
+
+    values = lax.map(jax.vmap(one), jax.tree.map(cut, flat))
+    return values.reshape(-1)[:size].reshape(batch)

@@ -1,0 +1,62 @@
+"""Powers of two: exact equilibration, and values kept as mantissa * 2**exponent until the end."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from gbsjax.numbers import Planes
+
+
+def exponent_of(x: jax.Array) -> jax.Array:
+    """The int32 e with 2**(e - 1) <= x < 2**e for normal positive x; 0 for zero, subnormal and non-finite x."""
+    fraction_bits = jnp.finfo(x.dtype).nmant
+    integer = jnp.int64 if x.dtype == jnp.float64 else jnp.int32
+    field = (lax.bitcast_convert_type(x, integer) >> fraction_bits).astype(jnp.int32)
+    bias = jnp.finfo(x.dtype).maxexp - 2
+    ordinary = (field > 0) & (field < 2 * bias + 3)
+    return jnp.where(ordinary, field - bias, 0)
+
+
+def power_of_two(exponent: jax.Array, dtype: jnp.dtype) -> jax.Array:
+    """2**exponent, exact, for exponents of normal numbers (exp2 of XLA:CPU is not exact)."""
+    fraction_bits = jnp.finfo(dtype).nmant
+    integer = jnp.int64 if dtype == jnp.float64 else jnp.int32
+    field = exponent.astype(integer) + (jnp.finfo(dtype).maxexp - 1)
+    return lax.bitcast_convert_type(field << fraction_bits, dtype)
+
+
+def scale(x: jax.Array, exponent: jax.Array, steps: int = 3) -> jax.Array:
+    """x * 2**exponent, linear in x; inf only where the product overflows.
+
+    Three steps serve any int32 exponent; two serve one that leaves the product at most 1.
+    """
+    dtype = jnp.finfo(x.dtype).dtype
+    # A step is a normal power of two, and three of them leave the range of the dtype whatever x is.
+    limit = int(jnp.finfo(dtype).maxexp) - 2
+    for _ in range(steps):
+        step = jnp.clip(exponent, -limit, limit)
+        x = x * power_of_two(step, dtype)
+        exponent = exponent - step
+    return x
+
+
+def equilibrate(matrix: Planes, shift: int) -> tuple[Planes, jax.Array, jax.Array]:
+    """A balanced (k, l) matrix and the exponents (k,) and (l,) that were taken out of its rows and columns.
+
+    The result is 2**-(rows_i + columns_j) A_ij, exactly; the largest entry of every column that is not zero has a
+    plane in [1/2, 1) 2**-shift, that of every row at most that. Balance is what keeps badly scaled input accurate: the
+    terms of Glynn's formula add entries of different rows, and a small row beside a large one would lose its digits.
+    """
+    sizes = jnp.abs(matrix.re) if matrix.im is None else jnp.maximum(jnp.abs(matrix.re), jnp.abs(matrix.im))
+    sizes = lax.stop_gradient(sizes)
+    # In exponents, so that no range of the entries is too wide; a zero entry never decides.
+    zero = -(2**20)
+    exponents = jnp.where(sizes > 0, exponent_of(sizes), zero)
+    rows = jnp.max(exponents, axis=1, initial=zero)
+    rows = jnp.where(rows == zero, 0, rows)
+    columns = jnp.max(exponents - rows[:, None], axis=0, initial=2 * zero)
+    columns = jnp.where(columns < zero // 2, 0, columns) + shift
+    taken = rows[:, None] + columns
+    return matrix.map(lambda plane: scale(plane, -taken, steps=2)), rows, columns

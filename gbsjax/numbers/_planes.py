@@ -1,0 +1,67 @@
+"""Real or complex numbers as separate real and imaginary planes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+
+class Planes(eqx.Module):
+    """A float array, or a complex one held as two float arrays; `im` is None for real numbers.
+
+    Planes, never a complex dtype, in a hot loop: compilers vectorise the products of planes and not complex ones.
+    """
+
+    re: jax.Array
+    im: jax.Array | None
+
+    @classmethod
+    def of(cls, array: jax.Array) -> Planes:
+        if jnp.iscomplexobj(array):
+            return cls(jnp.real(array), jnp.imag(array))
+        return cls(array, None)
+
+    def array(self) -> jax.Array:
+        """One array again. XLA:CPU has no multi-output fusion: two roots would compute everything before twice."""
+        return self.re if self.im is None else lax.complex(self.re, self.im)
+
+    def map(self, function: Callable[[jax.Array], jax.Array]) -> Planes:
+        """The same indexing, reshaping or scaling by a real on every plane."""
+        return Planes(function(self.re), None if self.im is None else function(self.im))
+
+    def __getitem__(self, index: object) -> Planes:
+        return self.map(lambda plane: plane[index])  # pyright: ignore[reportArgumentType]
+
+    def __add__(self, other: Planes) -> Planes:
+        if self.im is None or other.im is None:
+            return Planes(self.re + other.re, None)
+        return Planes(self.re + other.re, self.im + other.im)
+
+    def __mul__(self, other: Planes) -> Planes:
+        if self.im is None or other.im is None:
+            return Planes(self.re * other.re, None)
+        return Planes(self.re * other.re - self.im * other.im, self.re * other.im + self.im * other.re)
+
+    def where(self, keep: jax.Array, other: Planes) -> Planes:
+        """This number where `keep`, the other elsewhere."""
+        if self.im is None or other.im is None:
+            return Planes(jnp.where(keep, self.re, other.re), None)
+        return Planes(jnp.where(keep, self.re, other.re), jnp.where(keep, self.im, other.im))
+
+    def one(self) -> Planes:
+        """The number 1 in the shape of this one."""
+        return Planes(jnp.ones_like(self.re), None if self.im is None else jnp.zeros_like(self.im))
+
+    def combine(self, coefficients: jax.Array) -> Planes:
+        """Sums over the first axis: (k, l) numbers and (k, words) real coefficients give (l, words)."""
+        # One product for both planes, at full precision (a GPU would otherwise round float32 operands to 10 bits).
+        planes = self.re if self.im is None else jnp.concatenate([self.re, self.im], axis=1)
+        sums = jnp.matmul(planes.T, coefficients, precision=lax.Precision.HIGHEST)
+        if self.im is None:
+            return Planes(sums, None)
+        rows = self.re.shape[1]
+        return Planes(sums[:rows], sums[rows:])

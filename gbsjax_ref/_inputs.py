@@ -1,0 +1,68 @@
+"""The door: what the reference functions accept, and what they say to the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ._exact import GaussianMatrix, exact_parts, gaussian_matrix
+
+MatrixLike: TypeAlias = npt.ArrayLike | Sequence[Sequence[Any]]
+CountsLike: TypeAlias = npt.ArrayLike | None
+
+
+def square_matrix(function: str, matrix: MatrixLike) -> GaussianMatrix:
+    """The exact integers of an (n, n) array-like; ValueError unless square and finite."""
+    # Lists become object arrays, so that a Fraction or a large int stays what it is.
+    entries = np.asarray(matrix) if hasattr(matrix, "dtype") else np.array(matrix, dtype=object)
+    if isinstance(matrix, (list, tuple)) and not matrix:
+        entries = np.empty((0, 0), dtype=object)
+    if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
+        raise ValueError(f"{function}: matrix must have shape (n, n), got {entries.shape}.")
+    for place in np.ndindex(entries.shape):
+        _check_entry(function, place, entries[place])
+    return gaussian_matrix(entries)
+
+
+def photon_counts(
+    function: str, size: int, rows: CountsLike, cols: CountsLike
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Row and column multiplicities as ints, ones where None; ValueError unless counts with equal sums."""
+    row_counts, col_counts = _counts(function, "rows", size, rows), _counts(function, "cols", size, cols)
+    if sum(row_counts) != sum(col_counts):
+        raise ValueError(
+            f"{function}: rows and cols must have equal sums, got {sum(row_counts)} and {sum(col_counts)}."
+        )
+    return row_counts, col_counts
+
+
+def refuse_beyond(function: str, work: int, limit: int, unit: str) -> None:
+    """ValueError that states the cost, where the work exceeds what an enumeration can finish."""
+    if work > limit:
+        raise ValueError(f"{function}: at most {limit} {unit} are enumerated, this input has {work}.")
+
+
+def _check_entry(function: str, place: tuple[int, ...], entry: Any) -> None:
+    where = f"at [{', '.join(map(str, place))}]"
+    try:
+        exact_parts(entry)
+    except TypeError:
+        raise TypeError(f"{function}: entries must be numbers, got {type(entry).__name__} {where}.") from None
+    except (OverflowError, ValueError):
+        raise ValueError(f"{function}: entries must be finite, got {entry} {where}.") from None
+
+
+def _counts(function: str, name: str, size: int, counts: CountsLike) -> tuple[int, ...]:
+    if counts is None:
+        return (1,) * size
+    given = np.asarray(counts)
+    if given.shape != (size,):
+        raise ValueError(f"{function}: {name} must have shape ({size},), got {given.shape}.")
+    if given.dtype.kind not in "biuf":
+        raise TypeError(f"{function}: {name} must be integers, got dtype {given.dtype}.")
+    if any(not np.isfinite(count) or count < 0 or count != int(count) for count in given):
+        raise ValueError(f"{function}: {name} must be whole numbers, zero or more, got {given.tolist()}.")
+    return tuple(int(count) for count in given)
