@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
+_DTYPES = frozenset(map(np.dtype, DTYPES))
 
 
 def is_traced(x: object) -> bool:
@@ -23,6 +24,8 @@ def choice(function: str, name: str, value: object, allowed: Sequence[str]) -> N
 
 def array(function: str, name: str, x: object) -> jax.Array:
     """x as a JAX array of one of the four dtypes, as it came: nothing is converted."""
+    if isinstance(x, jax.Array) and x.dtype in _DTYPES:
+        return x
     if not isinstance(x, jax.Array | np.ndarray | np.generic):
         x = np.asarray(x)
     dtype = str(x.dtype)
@@ -31,9 +34,9 @@ def array(function: str, name: str, x: object) -> jax.Array:
             f"{function}: {name} must be real or complex floating point, got {dtype}. Convert it, for example "
             f"{name}.astype(float), if float64's 53 bits are enough."
         )
-    if dtype not in DTYPES:
+    if x.dtype not in _DTYPES:
         raise TypeError(f"{function}: {name} must have a dtype of {list(DTYPES)}, got {dtype}. Convert it first.")
-    if dtype in ("float64", "complex128") and not isinstance(x, jax.Array) and not jax.config.jax_enable_x64:
+    if dtype in ("float64", "complex128") and not jax.config.jax_enable_x64:
         raise TypeError(
             f"{function}: {name} is {dtype}, but JAX would cut it to single precision. Call "
             f"jax.config.update('jax_enable_x64', True) first, or convert {name} to a 32-bit dtype yourself."

@@ -58,5 +58,5 @@ def equilibrate(matrix: Planes, shift: int) -> tuple[Planes, jax.Array, jax.Arra
     rows = jnp.where(rows == zero, 0, rows)
     columns = jnp.max(exponents - rows[:, None], axis=0, initial=2 * zero)
     columns = jnp.where(columns < zero // 2, 0, columns) + shift
-    taken = rows[:, None] + columns
+    taken = rows[:, None] + columns[None, :]
     return matrix.map(lambda plane: scale(plane, -taken, steps=2)), rows, columns

@@ -27,16 +27,31 @@ def square_matrix(function: str, matrix: MatrixLike) -> GaussianMatrix:
     return gaussian_matrix(entries)
 
 
-def photon_counts(
-    function: str, size: int, rows: CountsLike, cols: CountsLike
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Row and column multiplicities as ints, ones where None; ValueError unless counts with equal sums."""
-    row_counts, col_counts = _counts(function, "rows", size, rows), _counts(function, "cols", size, cols)
+def repeated_matrix(
+    function: str, matrix: MatrixLike, rows: CountsLike, cols: CountsLike
+) -> tuple[GaussianMatrix, tuple[int, ...], tuple[int, ...]]:
+    """An (n, n) matrix with its row and column counts, ones where None; ValueError unless the counts' sums are equal.
+
+    A (k, l) matrix with counts is completed by zeros that are taken no times.
+    """
+    if rows is None and cols is None:
+        given = square_matrix(function, matrix)
+        once = (1,) * len(given.real)
+        return given, once, once
+    entries = np.asarray(matrix) if hasattr(matrix, "dtype") else np.array(matrix, dtype=object)
+    if entries.ndim != 2:
+        raise ValueError(f"{function}: matrix must have shape (k, l) with counts, got {entries.shape}.")
+    k, l = entries.shape
+    size = max(k, l)
+    square = np.zeros((size, size), entries.dtype)
+    square[:k, :l] = entries
+    row_counts = _counts(function, "rows", k, rows) + (0,) * (size - k)
+    col_counts = _counts(function, "cols", l, cols) + (0,) * (size - l)
     if sum(row_counts) != sum(col_counts):
         raise ValueError(
             f"{function}: rows and cols must have equal sums, got {sum(row_counts)} and {sum(col_counts)}."
         )
-    return row_counts, col_counts
+    return square_matrix(function, square), row_counts, col_counts
 
 
 def refuse_beyond(function: str, work: int, limit: int, unit: str) -> None:

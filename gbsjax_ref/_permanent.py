@@ -10,7 +10,7 @@ from itertools import permutations, product
 import numpy as np
 
 from ._exact import ExactComplex, GaussianMatrix
-from ._inputs import CountsLike, MatrixLike, photon_counts, refuse_beyond, square_matrix
+from ._inputs import CountsLike, MatrixLike, refuse_beyond, repeated_matrix, square_matrix
 
 # A recurrence on 2^24 states holds some gigabytes of Python ints.
 _MOST_STATES = 2**24
@@ -22,9 +22,9 @@ def permanent_by_permutations(matrix: MatrixLike, *, rows: CountsLike = None, co
     """Permanent by its definition: the sum over permutations s of the products of a[i, s(i)], exactly.
 
     Args:
-        matrix: (n, n) finite numbers of any kind (float, complex, int, Fraction, mpmath), taken exactly.
-        rows: (n,) how often each row is written down; None for once.
-        cols: (n,) how often each column is written down; None for once.
+        matrix: (n, n), or (k, l) with counts: finite numbers of any kind (float, complex, int, Fraction, mpmath), taken exactly.
+        rows: (k,) how often each row is written down; None for once.
+        cols: (l,) how often each column is written down; None for once.
 
     Returns:
         The exact permanent of the written-out N x N matrix; 1 for N = 0.
@@ -38,8 +38,7 @@ def permanent_by_permutations(matrix: MatrixLike, *, rows: CountsLike = None, co
         N! products of N factors. All ones of size 4 give 24.
     """
     name = "permanent_by_permutations"
-    given = square_matrix(name, matrix)
-    row_counts, col_counts = photon_counts(name, len(given.real), rows, cols)
+    given, row_counts, col_counts = repeated_matrix(name, matrix, rows, cols)
     size = sum(row_counts)
     refuse_beyond(name, size, 9, "rows (repeats counted, N! products)")
     written_out = given.repeat(row_counts, col_counts)
@@ -62,9 +61,9 @@ def permanent_exact(matrix: MatrixLike, *, rows: CountsLike = None, cols: Counts
     the first k rows with the columns S: P_k[S] = sum over j in S of a[k, j] P_(k-1)[S - j].
 
     Args:
-        matrix: (n, n) finite numbers of any kind (float, complex, int, Fraction, mpmath), taken exactly.
-        rows: (n,) how often each row is repeated; None for once.
-        cols: (n,) how often each column is repeated; None for once.
+        matrix: (n, n), or (k, l) with counts: finite numbers of any kind (float, complex, int, Fraction, mpmath), taken exactly.
+        rows: (k,) how often each row is repeated; None for once.
+        cols: (l,) how often each column is repeated; None for once.
 
     Returns:
         The exact permanent of the repeated matrix; 1 for n = 0 or no photons.
@@ -79,8 +78,7 @@ def permanent_exact(matrix: MatrixLike, *, rows: CountsLike = None, cols: Counts
         of long integers for each. [[1]] repeated k times gives k!.
     """
     name = "permanent_exact"
-    given = square_matrix(name, matrix)
-    row_counts, col_counts = photon_counts(name, len(given.real), rows, cols)
+    given, row_counts, col_counts = repeated_matrix(name, matrix, rows, cols)
     if _states(row_counts) < _states(col_counts):
         given, row_counts, col_counts = given.transpose(), col_counts, row_counts
     refuse_beyond(name, _states(col_counts), _MOST_STATES, "states")

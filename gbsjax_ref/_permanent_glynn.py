@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import mpmath
 
 from ._exact import GaussianMatrix, MpmathNumber
-from ._inputs import CountsLike, MatrixLike, photon_counts, refuse_beyond, square_matrix
+from ._inputs import CountsLike, MatrixLike, refuse_beyond, repeated_matrix
 from ._permanent import permanent_exact
 
 _MOST_TERMS = 2**24
@@ -25,10 +25,10 @@ def permanent_mpmath(matrix: MatrixLike, dps: int, *, rows: CountsLike = None, c
     (sum_j v_j a[i, j])^rows[i], with c = cols and N their sum (Glynn, Eur. J. Combin. 31 (2010) 1887).
 
     Args:
-        matrix: (n, n) finite numbers of any kind (float, complex, int, Fraction, mpmath), taken exactly.
+        matrix: (n, n), or (k, l) with counts: finite numbers of any kind (float, complex, int, Fraction, mpmath), taken exactly.
         dps: decimal digits wanted, 1 or more.
-        rows: (n,) how often each row is repeated; None for once.
-        cols: (n,) how often each column is repeated; None for once.
+        rows: (k,) how often each row is repeated; None for once.
+        cols: (l,) how often each column is repeated; None for once.
 
     Returns:
         The permanent, mpf for real input and mpc for complex; relative error (to the modulus) below
@@ -70,9 +70,9 @@ def permanent_condition(matrix: MatrixLike, *, rows: CountsLike = None, cols: Co
     prod_i |sum_j s_j a[i, j]| / |perm|. A float64 sum loses about log10(kappa) digits.
 
     Args:
-        matrix: (n, n) finite numbers of any kind (float, complex, int, Fraction, mpmath), taken exactly.
-        rows: (n,) how often each row is repeated; None for once.
-        cols: (n,) how often each column is repeated; None for once.
+        matrix: (n, n), or (k, l) with counts: finite numbers of any kind (float, complex, int, Fraction, mpmath), taken exactly.
+        rows: (k,) how often each row is repeated; None for once.
+        cols: (l,) how often each column is repeated; None for once.
 
     Returns:
         kappa, 1 or more up to rounding; inf for a zero permanent and beyond the range of float64; 1.0 for
@@ -107,8 +107,7 @@ def permanent_condition(matrix: MatrixLike, *, rows: CountsLike = None, cols: Co
 def _door(
     name: str, matrix: MatrixLike, rows: CountsLike, cols: CountsLike
 ) -> tuple[GaussianMatrix, tuple[int, ...], tuple[int, ...]]:
-    given = square_matrix(name, matrix)
-    row_counts, col_counts = photon_counts(name, len(given.real), rows, cols)
+    given, row_counts, col_counts = repeated_matrix(name, matrix, rows, cols)
     refuse_beyond(name, math.prod(count + 1 for count in col_counts), _MOST_TERMS, "terms")
     return given, row_counts, col_counts
 

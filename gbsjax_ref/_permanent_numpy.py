@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ._inputs import CountsLike, MatrixLike, photon_counts, refuse_beyond, square_matrix
+from ._inputs import CountsLike, MatrixLike, refuse_beyond, repeated_matrix
 from ._permanent import over
 
 _BLOCK = 2**15
@@ -21,9 +21,9 @@ def permanent_glynn(
     (sum_j s_j a[i, j]) (Glynn, Eur. J. Combin. 31 (2010) 1887).
 
     Args:
-        matrix: (n, n) finite numbers of any kind, rounded to float64 or complex128.
-        rows: (n,) how often each row is written down; None for once.
-        cols: (n,) how often each column is written down; None for once.
+        matrix: (n, n), or (k, l) with counts: finite numbers of any kind, rounded to float64 or complex128.
+        rows: (k,) how often each row is written down; None for once.
+        cols: (l,) how often each column is written down; None for once.
 
     Returns:
         The permanent of the written-out N x N matrix; float64 for real input, complex128 for complex; 1 for
@@ -56,9 +56,9 @@ def permanent_ryser(
     (Ryser, Combinatorial Mathematics, 1963).
 
     Args:
-        matrix: (n, n) finite numbers of any kind, rounded to float64 or complex128.
-        rows: (n,) how often each row is written down; None for once.
-        cols: (n,) how often each column is written down; None for once.
+        matrix: (n, n), or (k, l) with counts: finite numbers of any kind, rounded to float64 or complex128.
+        rows: (k,) how often each row is written down; None for once.
+        cols: (l,) how often each column is written down; None for once.
 
     Returns:
         The permanent of the written-out N x N matrix; float64 for real input, complex128 for complex; 1 for
@@ -82,8 +82,7 @@ def permanent_ryser(
 
 
 def _written_out(name: str, matrix: MatrixLike, rows: CountsLike, cols: CountsLike) -> np.ndarray:
-    given = square_matrix(name, matrix)
-    row_counts, col_counts = photon_counts(name, len(given.real), rows, cols)
+    given, row_counts, col_counts = repeated_matrix(name, matrix, rows, cols)
     refuse_beyond(name, sum(row_counts), 30, "rows (repeats counted, 2^N terms)")
     planes = zip(given.real, given.imaginary(), strict=True)
     exact = [[over(re, im, given.denominator) for re, im in zip(*row, strict=True)] for row in planes]

@@ -121,14 +121,14 @@ def written_out(rows: jax.Array | np.ndarray, cols: jax.Array | np.ndarray, tota
 
     def photons(counts: jax.Array | np.ndarray) -> tuple[jax.Array, jax.Array]:
         ends = jnp.cumsum(jnp.asarray(counts), axis=-1)
-        photon = jnp.arange(total)
-        order = jnp.minimum(jnp.sum(photon >= ends[..., None], axis=-2), ends.shape[-1] - 1)
-        return (photon < ends[..., -1:]).astype(dtype), order
+        photon = jnp.broadcast_to(jnp.arange(total, dtype=ends.dtype), (*ends.shape[:-1], total))
+        order = jnp.sum(photon[..., None, :] >= ends[..., :, None], axis=-2)
+        return (photon < ends[..., -1:]).astype(dtype), jnp.minimum(order, ends.shape[-1] - 1)
 
     ones, row_order = photons(rows)
     powers, column_order = photons(cols)
-    # An absent photon has the value 0 once, with the weight 1; the first photon has the sign +1 and the weight 1.
-    absent = jnp.asarray([1, 0], dtype)
-    weights = jnp.where(ones[..., None] > 0, jnp.asarray([0.5, -0.5], dtype), absent).at[..., 0, :].set(absent)
+    # Signs +-1 with weights +-1/2; an absent photon has the value 0 once, with the weight 1, and so the first photon.
+    halves = (ones / 2).at[..., 0].set(0)
+    weights = jnp.stack([1 - halves, -halves], axis=-1)
     data = Modes(ones, weights, powers.astype(jnp.int32))
     return Choice(Glynn((1, *(2,) * (total - 1)), 1, total), data, row_order, column_order, False)

@@ -199,9 +199,9 @@ def minors(matrix: Planes, modes: Modes, grid: Grid, power_bits: int) -> Planes:
 
         one = _zeros(matrix, *weights.shape) + 1
         _, prefixes = lax.scan(forward, one, each)
-        _, sums = lax.scan(backward, one * (at.weight * weights), (prefixes, *each), reverse=True)
+        _, sums = lax.scan(backward, one * (at.weight * weights).astype(one.dtype), (prefixes, *each), reverse=True)
         by_lane, by_word = (part.reshape(groups * GROUP, -1)[:columns] for part in sums)
-        return by_lane, by_word, at.values[:, None] * jnp.sum(by_word, axis=1)
+        return by_lane, by_word, at.values[:, None].astype(by_word.dtype) * jnp.sum(by_word, axis=1)[None, :]
 
     shapes = [(columns, weights.shape[1]), (columns, weights.shape[0]), (sum(map(len, grid.loops)), columns)]
     by_lane, by_word, by_loop = _loops(loops, _start(block), step, tuple(_zeros(matrix, *shape) for shape in shapes))

@@ -36,7 +36,8 @@ class _Balanced(NamedTuple):
 def _balance(matrix: jax.Array, counts: jax.Array | np.ndarray, powers: Any, shift: int) -> _Balanced:
     balanced, rows, columns = _scaling.equilibrate(Planes.of(matrix), shift)
     of_columns = columns if powers is None else columns * jnp.asarray(powers).astype(columns.dtype)
-    lost = jnp.sum(rows * jnp.asarray(counts).astype(rows.dtype)) + jnp.sum(of_columns)
+    of_rows = rows * jnp.asarray(counts).astype(rows.dtype)
+    lost = jnp.sum(of_rows, dtype=rows.dtype) + jnp.sum(of_columns, dtype=rows.dtype)
     return _Balanced(balanced, rows, columns, lost)
 
 
@@ -71,7 +72,7 @@ def minors(matrix: jax.Array, modes: program.Modes | None, how: Glynn) -> jax.Ar
     modes = _or_plain(modes, matrix)
     balanced = _balance(matrix, modes.counts, modes.powers, how.shift)
     mantissa = program.minors(balanced.matrix, modes, plan(how.radices, MINORS_WORDS), how.power_bits)
-    return _restore(mantissa, balanced.lost - balanced.rows[:, None] - balanced.columns, matrix)
+    return _restore(mantissa, balanced.lost - balanced.rows[:, None] - balanced.columns[None, :], matrix)
 
 
 @glynn.defjvp
