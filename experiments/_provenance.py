@@ -68,7 +68,8 @@ def write(record: dict[str, Any], out: Path, tag: str | None) -> Path:
     stamp = record["created_utc"].replace(":", "").replace("-", "").split("+")[0] + "Z"
     stem = "-".join([record["kind"], stamp, *([tag] if tag else [])])
     partial = out / f".{stem}.{os.getpid()}.part"
-    partial.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
+    text = json.dumps(record, indent=1, allow_nan=False) + "\n"
+    partial.write_text(text)
     try:
         for attempt in range(1, 1000):
             path = out / (f"{stem}.json" if attempt == 1 else f"{stem}-{attempt}.json")

@@ -1,4 +1,4 @@
-"""Timing: after warm-up, interleaved, medians and quartiles, with a checksum so that nothing is fast by doing nothing."""
+"""Timing: warm, interleaved, medians and quartiles, with a checksum so that nothing is fast by doing nothing."""
 
 from __future__ import annotations
 
@@ -56,4 +56,6 @@ def agree(timed: dict[str, Timed], rtol: float) -> None:
     for name in names[1:]:
         one, other = timed[names[0]].checksum, timed[name].checksum
         if not abs(one - other) <= rtol * max(abs(one), abs(other)):
-            raise ValueError(f"checksums disagree: {names[0]} {one}, {name} {other}; no timing of wrong numbers is kept.")
+            raise ValueError(
+                f"checksums disagree: {names[0]} {one}, {name} {other}; no timing of wrong numbers is kept."
+            )

@@ -44,8 +44,10 @@ def value_engines(matrices: np.ndarray) -> dict[str, Engine]:
     if importlib.util.find_spec("exqalibur"):
         import exqalibur
 
+        kernel = exqalibur.permanent_cx  # pyright: ignore[reportAttributeAccessIssue]
+
         # Its "glynn" is the faster of its two methods at every size here; "ryser" loses digits (docs, accuracy).
-        engines["exqalibur"] = lambda: np.array([exqalibur.permanent_cx(matrix, "glynn") for matrix in matrices])
+        engines["exqalibur"] = lambda: np.array([kernel(matrix, "glynn") for matrix in matrices])
     if importlib.util.find_spec("piquasso"):
         from piquasso._math.permanent import permanent as piquasso_permanent
 
@@ -133,7 +135,9 @@ def show(record: dict[str, Any]) -> None:
         cells = _cells(record, what)
         names = sorted({name for cell in cells.values() for name in cell}, key=lambda name: (name[0] != "g", name))
         threads = record["environment"]["threads"]
-        table = Table("batch", "n", title=f"permanent, {what}: microseconds each, median (x gbsjax jit); threads {threads}")
+        table = Table(
+            "batch", "n", title=f"permanent, {what}: microseconds each, median (x gbsjax jit); threads {threads}"
+        )
         for name in names:
             table.add_column(name, no_wrap=True)
         table.add_column("first call, s")
@@ -147,7 +151,10 @@ def show(record: dict[str, Any]) -> None:
                     row.append("")
                     continue
                 each = 1e6 * cell[name]["median_s"] / batch
-                row.append(f"{each:.3g}" + ("" if name == "gbsjax jit" else f" ({cell[name]['median_s'] / base['median_s']:.1f})"))
+                row.append(
+                    f"{each:.3g}"
+                    + ("" if name == "gbsjax jit" else f" ({cell[name]['median_s'] / base['median_s']:.1f})")
+                )
             row.append(f"{base['first_call_s']:.2f}")
             if what == "gradient":
                 row.append(f"{base['median_s'] / values[batch, n]['gbsjax jit']['median_s']:.1f}")
@@ -170,7 +177,9 @@ def plot(path: Path) -> Path:
     names = sorted({row["engine"] for row in record["rows"]}, key=lambda name: (name[0] != "g", name))
     for axes, (cells, batch, what) in zip(panels, choices, strict=True):
         for index, name in enumerate(names):
-            points = [(n, 1e6 * cell[name]["median_s"] / b) for (b, n), cell in cells.items() if b == batch and name in cell]
+            points = [
+                (n, 1e6 * cell[name]["median_s"] / b) for (b, n), cell in cells.items() if b == batch and name in cell
+            ]
             if points:
                 axes.semilogy(*zip(*points, strict=True), "o-", ms=3, color=f"C{index}", label=name)
         axes.set(xlabel="matrix size n", title=f"{what}, batch {batch}")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
 _DTYPES = frozenset(map(np.dtype, DTYPES))
@@ -14,7 +15,7 @@ _DTYPES = frozenset(map(np.dtype, DTYPES))
 
 def is_traced(x: object) -> bool:
     """Whether x is an abstract value of jit, vmap or grad, on which no decision can be made."""
-    return isinstance(x, jax.core.Tracer)
+    return isinstance(x, Tracer)
 
 
 def choice(function: str, name: str, value: object, allowed: Sequence[str]) -> None:
@@ -36,7 +37,7 @@ def array(function: str, name: str, x: object) -> jax.Array:
         )
     if x.dtype not in _DTYPES:
         raise TypeError(f"{function}: {name} must have a dtype of {list(DTYPES)}, got {dtype}. Convert it first.")
-    if dtype in ("float64", "complex128") and not jax.config.jax_enable_x64:
+    if dtype in ("float64", "complex128") and not jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
         raise TypeError(
             f"{function}: {name} is {dtype}, but JAX would cut it to single precision. Call "
             f"jax.config.update('jax_enable_x64', True) first, or convert {name} to a 32-bit dtype yourself."

@@ -22,7 +22,8 @@ def permanent_by_permutations(matrix: MatrixLike, *, rows: CountsLike = None, co
     """Permanent by its definition: the sum over permutations s of the products of a[i, s(i)], exactly.
 
     Args:
-        matrix: (n, n), or (k, l) with counts: finite numbers of any kind (float, complex, int, Fraction, mpmath), taken exactly.
+        matrix: (n, n), or (k, l) with counts: finite numbers of any kind (float, complex, int, Fraction, mpmath),
+            taken exactly.
         rows: (k,) how often each row is written down; None for once.
         cols: (l,) how often each column is written down; None for once.
 
@@ -61,7 +62,8 @@ def permanent_exact(matrix: MatrixLike, *, rows: CountsLike = None, cols: Counts
     the first k rows with the columns S: P_k[S] = sum over j in S of a[k, j] P_(k-1)[S - j].
 
     Args:
-        matrix: (n, n), or (k, l) with counts: finite numbers of any kind (float, complex, int, Fraction, mpmath), taken exactly.
+        matrix: (n, n), or (k, l) with counts: finite numbers of any kind (float, complex, int, Fraction, mpmath),
+            taken exactly.
         rows: (k,) how often each row is repeated; None for once.
         cols: (l,) how often each column is repeated; None for once.
 

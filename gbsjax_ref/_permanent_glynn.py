@@ -25,7 +25,8 @@ def permanent_mpmath(matrix: MatrixLike, dps: int, *, rows: CountsLike = None, c
     (sum_j v_j a[i, j])^rows[i], with c = cols and N their sum (Glynn, Eur. J. Combin. 31 (2010) 1887).
 
     Args:
-        matrix: (n, n), or (k, l) with counts: finite numbers of any kind (float, complex, int, Fraction, mpmath), taken exactly.
+        matrix: (n, n), or (k, l) with counts: finite numbers of any kind (float, complex, int, Fraction, mpmath),
+            taken exactly.
         dps: decimal digits wanted, 1 or more.
         rows: (k,) how often each row is repeated; None for once.
         cols: (l,) how often each column is repeated; None for once.
@@ -70,7 +71,8 @@ def permanent_condition(matrix: MatrixLike, *, rows: CountsLike = None, cols: Co
     prod_i |sum_j s_j a[i, j]| / |perm|. A float64 sum loses about log10(kappa) digits.
 
     Args:
-        matrix: (n, n), or (k, l) with counts: finite numbers of any kind (float, complex, int, Fraction, mpmath), taken exactly.
+        matrix: (n, n), or (k, l) with counts: finite numbers of any kind (float, complex, int, Fraction, mpmath),
+            taken exactly.
         rows: (k,) how often each row is repeated; None for once.
         cols: (l,) how often each column is repeated; None for once.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import math
 import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -26,7 +25,7 @@ class Modes(NamedTuple):
 
     counts: jax.Array | np.ndarray
     weights: jax.Array | np.ndarray
-    powers: jax.Array | None
+    powers: jax.Array | np.ndarray | None
 
 
 class Table(NamedTuple):
@@ -163,7 +162,9 @@ def minors(matrix: Planes, modes: Modes, grid: Grid, power_bits: int) -> Planes:
     def factors(lane: Planes, word: Planes, power: jax.Array | None) -> tuple[list[Planes], list[Planes | None]]:
         values, slopes = [], []
         for column in range(GROUP):
-            x = lane.map(lambda plane, c=column: plane[c, None, :]) + word.map(lambda plane, c=column: plane[c, :, None])
+            x = lane.map(lambda plane, c=column: plane[c, None, :]) + word.map(
+                lambda plane, c=column: plane[c, :, None]
+            )
             slope = None
             if power is not None:
                 exponent = power[column]
@@ -205,6 +206,8 @@ def minors(matrix: Planes, modes: Modes, grid: Grid, power_bits: int) -> Planes:
 
     shapes = [(columns, weights.shape[1]), (columns, weights.shape[0]), (sum(map(len, grid.loops)), columns)]
     by_lane, by_word, by_loop = _loops(loops, _start(block), step, tuple(_zeros(matrix, *shape) for shape in shapes))
-    rows = [jnp.matmul(table.coefficients.astype(by.dtype), by.T, precision=lax.Precision.HIGHEST)
-            for table, by in ((lanes, by_lane), (block, by_word))]
+    rows = [
+        jnp.matmul(table.coefficients.astype(by.dtype), by.T, precision=lax.Precision.HIGHEST)
+        for table, by in ((lanes, by_lane), (block, by_word))
+    ]
     return Planes.of(jnp.concatenate([*rows, by_loop]))

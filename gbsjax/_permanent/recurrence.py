@@ -49,6 +49,6 @@ def value(matrix: Planes, photons: Photons, radices: tuple[int, ...]) -> Planes:
     # Made from the data, not a constant: inside shard_map a carry must vary over the mesh like what is added to it.
     nothing = matrix.map(lambda plane: jnp.broadcast_to(plane[0, 0] * 0, (states,)))
     start = Planes(nothing.re.at[0].add(1), nothing.im)
-    final, _ = lax.scan(photon, start, (photons.row, photons.present))
+    final, _ = lax.scan(photon, start, (jnp.asarray(photons.row), jnp.asarray(photons.present)))
     target = jnp.sum(jnp.asarray(photons.powers) * jnp.asarray(strides, photons.powers.dtype))
     return final[target]

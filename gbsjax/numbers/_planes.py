@@ -7,6 +7,7 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 
@@ -56,7 +57,7 @@ class Planes(eqx.Module):
         """The number 1 in the shape of this one."""
         return Planes(jnp.ones_like(self.re), None if self.im is None else jnp.zeros_like(self.im))
 
-    def combine(self, coefficients: jax.Array) -> Planes:
+    def combine(self, coefficients: jax.Array | np.ndarray) -> Planes:
         """Sums over the first axis: (k, l) numbers and (k, words) real coefficients give (l, words)."""
         # One product for both planes, at full precision (a GPU would otherwise round float32 operands to 10 bits).
         planes = self.re if self.im is None else jnp.concatenate([self.re, self.im], axis=1)

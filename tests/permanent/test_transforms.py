@@ -1,6 +1,7 @@
 """Derivatives and transformations: against minors, and against each other."""
 
 import functools
+import os
 import subprocess
 import sys
 
@@ -87,7 +88,9 @@ def test_jvp_and_vjp_agree_with_finite_differences():
     assert value == gbsjax.permanent(matrix)
     assert jnp.allclose(tangent, jnp.sum(grad(matrix) * direction), rtol=1e-13)
     step = 1e-6
-    difference = (gbsjax.permanent(matrix + step * direction) - gbsjax.permanent(matrix - step * direction)) / (2 * step)
+    difference = (gbsjax.permanent(matrix + step * direction) - gbsjax.permanent(matrix - step * direction)) / (
+        2 * step
+    )
     assert jnp.allclose(tangent, difference, rtol=1e-8)
 
 
@@ -113,7 +116,9 @@ def test_gradient_with_counts(counts):
     expected = np.array(
         [
             [
-                rows[i] * cols[j] * complex(gbsjax_ref.permanent_exact(matrix, rows=rows - unit[i], cols=cols - unit[j]))
+                rows[i]
+                * cols[j]
+                * complex(gbsjax_ref.permanent_exact(matrix, rows=rows - unit[i], cols=cols - unit[j]))
                 if rows[i] * cols[j]
                 else 0
                 for j in range(4)
@@ -144,12 +149,13 @@ mesh = Mesh(np.array(jax.devices()), ("batch",))
 assert mesh.size == 2
 sharded = jax.jit(jax.shard_map(gbsjax.permanent, mesh=mesh, in_specs=P("batch"), out_specs=P("batch")))
 assert jnp.allclose(sharded(matrices), gbsjax.permanent(matrices), rtol=1e-13)
-slopes = jax.jit(jax.shard_map(jax.vmap(jax.grad(gbsjax.permanent)), mesh=mesh, in_specs=P("batch"), out_specs=P("batch")))
+spread = dict(mesh=mesh, in_specs=P("batch"), out_specs=P("batch"))
+slopes = jax.jit(jax.shard_map(jax.vmap(jax.grad(gbsjax.permanent)), **spread))
 assert jnp.allclose(slopes(matrices), jax.vmap(jax.grad(gbsjax.permanent))(matrices), rtol=1e-11)
 counts = np.tile([12, 10], (4, 1))
 small = matrices[:, :2, :2]
 many = lambda m: gbsjax.permanent(m, rows=[12, 10], cols=[11, 11])
-assert jnp.allclose(jax.shard_map(many, mesh=mesh, in_specs=P("batch"), out_specs=P("batch"))(small), many(small), rtol=1e-13)
+assert jnp.allclose(jax.shard_map(many, **spread)(small), many(small), rtol=1e-13)
 big = np.random.default_rng(1).normal(size=(2, 18, 18))
 assert jnp.allclose(sharded(big), gbsjax.permanent(big), rtol=1e-10)
 """
@@ -159,6 +165,9 @@ assert jnp.allclose(sharded(big), gbsjax.permanent(big), rtol=1e-10)
 def test_inside_shard_map_over_two_devices():
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", SHARDED], env={**__import__("os").environ, **flags}, capture_output=True, text=True
+        [sys.executable, "-W", "error", "-c", SHARDED],
+        env={**os.environ, **flags},
+        capture_output=True,
+        text=True,
     )
     assert run.returncode == 0, run.stderr

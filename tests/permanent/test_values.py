@@ -61,7 +61,9 @@ def test_scaled_identity_of_24(power):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128, np.float32, np.complex64])
 def test_true_overflow_is_inf_and_not_nan(dtype):
-    value = complex(gbsjax.permanent(np.eye(3, dtype=dtype) * dtype(1e30 if dtype in (np.float32, np.complex64) else 1e200)))
+    value = complex(
+        gbsjax.permanent(np.eye(3, dtype=dtype) * dtype(1e30 if dtype in (np.float32, np.complex64) else 1e200))
+    )
     assert value.real == math.inf
     assert value.imag == 0
 
@@ -124,7 +126,9 @@ def test_batches_are_elementwise_in_chunks_too():
     values = gbsjax.permanent(matrices)
     assert values.shape == (2, 700)
     for index in ((0, 0), (1, 699), (0, 350)):
-        assert gbsjax_ref.permanent_exact(matrices[index]).relative_error(complex(values[index])) < budget(matrices[index])
+        assert gbsjax_ref.permanent_exact(matrices[index]).relative_error(complex(values[index])) < budget(
+            matrices[index]
+        )
     # Not bit for bit: a compiler may contract the products of the two shapes differently.
     assert jnp.allclose(jax.vmap(gbsjax.permanent)(matrices[0]), values[0], rtol=1e-12, atol=0)
 
@@ -152,7 +156,9 @@ def test_counts_in_a_batch_of_different_sums():
     values = gbsjax.permanent(matrix, rows=PATTERNS, cols=reverse)
     for pattern, other, value in zip(PATTERNS, reverse, values.tolist(), strict=True):
         exact = gbsjax_ref.permanent_exact(matrix, rows=pattern, cols=other)
-        assert exact.relative_error(value) < 16 * 6 * U * gbsjax_ref.permanent_condition(matrix, rows=pattern, cols=other)
+        assert exact.relative_error(value) < 16 * 6 * U * gbsjax_ref.permanent_condition(
+            matrix, rows=pattern, cols=other
+        )
 
 
 def test_traced_counts_equal_concrete_ones():

@@ -170,7 +170,7 @@ def test_counts_are_repeated_rows_and_columns(case):
         assert abs(complex(truth) - function(matrix, rows=rows, cols=cols)) <= bound
 
 
-@pytest.mark.parametrize("rows, cols", [([3, 0, 1], [1, 1, 2]), ([2, 2, 2], [6, 0, 0]), ([0, 0, 0], [0, 0, 0])])
+@pytest.mark.parametrize(("rows", "cols"), [([3, 0, 1], [1, 1, 2]), ([2, 2, 2], [6, 0, 0]), ([0, 0, 0], [0, 0, 0])])
 def test_counts_on_either_side(rows, cols):
     matrix = random_matrix(3, 2)
     truth = permanent_by_permutations(matrix, rows=rows, cols=cols)
@@ -291,7 +291,8 @@ def test_real_in_real_out(function):
     expected = {fortieth_digits: (mpmath.mpf, mpmath.mpc)}.get(function, (np.float64, np.complex128))
     if function in EXACT:
         expected = (ExactComplex, ExactComplex)
-    assert type(real) is expected[0] and type(imaginary) is expected[1]
+    assert type(real) is expected[0]
+    assert type(imaginary) is expected[1]
     # One value, though the products of complex numbers round differently.
     assert complex(real) == pytest.approx(complex(imaginary), rel=100 * UNIT)
 
@@ -399,14 +400,14 @@ BAD = [
 
 
 @pytest.mark.parametrize("function", [*ALL, permanent_condition])
-@pytest.mark.parametrize("arguments, error, message", BAD)
+@pytest.mark.parametrize(("arguments", "error", "message"), BAD)
 def test_bad_input(function, arguments, error, message):
     name = "permanent_mpmath" if function is fortieth_digits else function.__name__
     with pytest.raises(error, match=f"^{name}: .*{message}"):
         function(**arguments)
 
 
-@pytest.mark.parametrize("arguments, error, message", [case for case in BAD if len(case[0]) == 1])
+@pytest.mark.parametrize(("arguments", "error", "message"), [case for case in BAD if len(case[0]) == 1])
 def test_bad_input_to_the_minors(arguments, error, message):
     with pytest.raises(error, match=f"^permanent_minors_exact: .*{message}"):
         permanent_minors_exact(**arguments)

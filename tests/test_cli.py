@@ -1,0 +1,120 @@
+"""The command: values, bounds, JSON, and one clear line for a bad file."""
+
+import json
+import math
+import sys
+
+import numpy as np
+import pytest
+
+from gbsjax import cli
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["gbsjax", *map(str, arguments)])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as stop:
+            code = stop.code or 0
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture
+def ones(tmp_path):
+    path = tmp_path / "ones.npy"
+    np.save(path, np.ones((6, 6)))
+    return path
+
+
+def test_value_bound_and_time(command, ones):
+    code, out, _ = command("eval", "permanent", ones, "--bound")
+    assert code == 0
+    assert "720.0" in out
+    assert "error bound" in out
+    assert "with compilation" in out
+
+
+def test_json(command, ones):
+    code, out, _ = command("eval", "permanent", ones, "--json", "--bound")
+    report = json.loads(out)
+    assert code == 0
+    assert abs(report["value"] - math.factorial(6)) <= report["error_bound"] < 1e-6
+    assert report["second_call_s"] > 0
+
+
+def test_every_format(command, tmp_path):
+    matrix = np.array([[1, 2j], [3, 4]])
+    np.save(tmp_path / "a.npy", matrix)
+    np.savez(tmp_path / "a.npz", matrix=matrix)
+    (tmp_path / "a.csv").write_text("1,2i\n3, 4\n")
+    (tmp_path / "a.mtx").write_text(
+        "%%MatrixMarket matrix coordinate complex general\n2 2 4\n1 1 1 0\n1 2 0 2\n2 1 3 0\n2 2 4 0\n"
+    )
+    for suffix in ("npy", "npz", "csv", "mtx"):
+        code, out, err = command("eval", "permanent", tmp_path / f"a.{suffix}", "--json")
+        assert code == 0, err
+        assert json.loads(out)["value"] == {"re": 4.0, "im": 6.0}
+
+
+def test_version_and_help(command):
+    assert command("--version")[1].startswith("gbsjax ")
+    assert "eval" in command("--help")[1]
+
+
+BAD = {
+    "missing.npy": None,
+    "noise.npy": b"\x93NUMPY not really",
+    "pickle.npy": b"\x80\x04]\x94.",
+    "noise.npz": b"PK\x03\x04 broken",
+    "ragged.csv": b"1,2\n3\n",
+    "words.csv": b"a,b\nc,d\n",
+    "tall.csv": b"1\n2\n",
+    "nan.csv": b"nan,1\n1,1\n",
+    "empty.csv": b"",
+    "broken.mtx": b"%%MatrixMarket matrix array real general\n2 2\n1\n",
+    "matrix.txt": b"1",
+    "huge.csv": ("\n".join([",".join(["1"] * 60)] * 60)).encode(),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_file_is_one_line_and_exit_2(command, tmp_path, name):
+    path = tmp_path / name
+    if BAD[name] is not None:
+        path.write_bytes(BAD[name])
+    before = sorted(tmp_path.iterdir())
+    code, out, err = command("eval", "permanent", path)
+    assert code == 2
+    assert out == ""
+    assert err.startswith(f"gbsjax: {path}")
+    assert err.count("\n") == 1
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_two_arrays_and_integers_beyond_float64(command, tmp_path):
+    np.savez(tmp_path / "two.npz", a=np.ones((2, 2)), b=np.ones((2, 2)))
+    assert "exactly one" in command("eval", "permanent", tmp_path / "two.npz")[2]
+    np.save(tmp_path / "big.npy", np.array([[2**53 + 1]]))
+    assert "2^53" in command("eval", "permanent", tmp_path / "big.npy")[2]
+
+
+def test_unknown_function_and_command(command, ones):
+    assert command("eval", "determinant", ones)[0] == 2
+    assert command("nothing")[0] == 2
+
+
+def test_a_damaged_transmission_matrix_is_one_line(command, tmp_path, monkeypatch):
+    from gbsjax import _demo
+
+    (tmp_path / "T_full.npy").write_bytes(b"no")
+    code, _, err = command("demo", "--data", tmp_path, "--out", tmp_path / "out")
+    assert code == 2
+    assert "T_full.npy" in err
+    assert not (tmp_path / "out").exists()
+    assert _demo.BadData

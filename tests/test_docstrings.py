@@ -1,0 +1,49 @@
+"""Every public function says what it is, what it takes, returns and raises, what it costs, and shows an example."""
+
+import doctest
+import inspect
+import types
+
+import jax
+import pytest
+
+import gbsjax
+import gbsjax_ref
+
+SECTIONS = {
+    gbsjax: ("Args", "Returns", "Raises", "Notes", "Examples"),
+    gbsjax_ref: ("Args", "Returns", "Raises", "Notes"),
+}
+
+
+def public(module: types.ModuleType) -> list[tuple[types.ModuleType, str]]:
+    return [(module, name) for name, thing in vars(module).items() if not name.startswith("_") and callable(thing)]
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), public(gbsjax) + public(gbsjax_ref), ids=lambda part: getattr(part, "__name__", part)
+)
+def test_sections(module, name):
+    thing = getattr(module, name)
+    text = inspect.getdoc(thing)
+    assert text, f"{name} has no docstring"
+    if inspect.isclass(thing):
+        return
+    assert text.splitlines()[0].endswith(".")
+    missing = [section for section in SECTIONS[module] if f"\n{section}:\n" not in text]
+    assert not missing, f"{name} lacks {missing}"
+    for parameter in inspect.signature(thing).parameters:
+        assert f"    {parameter}: " in text, f"{name} does not explain {parameter}"
+
+
+def test_public_names_are_what_the_modules_re_export():
+    assert {name for _, name in public(gbsjax)} == {"permanent"}
+    assert "_permanent" in vars(gbsjax)
+
+
+def test_examples_run():
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        for module, name in public(gbsjax):
+            for test in doctest.DocTestFinder(recurse=False).find(getattr(module, name), name, globs={}):
+                assert test.examples
+                assert doctest.DocTestRunner().run(test).failed == 0

@@ -1,0 +1,90 @@
+"""The studies in small: artifacts that describe themselves, are never overwritten, and can be drawn again."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from experiments import _arguments, _inputs, _provenance, _timing, accuracy_permanent
+
+
+def test_inputs_are_seeded_and_what_they_say():
+    assert np.array_equal(
+        _inputs.gaussian(_inputs.generator(1, 2), 3, 3), _inputs.gaussian(_inputs.generator(1, 2), 3, 3)
+    )
+    matrix = _inputs.unitary(_inputs.generator(0), 5)
+    assert np.allclose(matrix @ matrix.conj().T, np.eye(5))
+    assert np.linalg.norm(_inputs.lossy(_inputs.generator(0), 4), 2) < 1
+    block = _inputs.cancelling(_inputs.generator(0), 4, 1e-3)[:2, :2]
+    assert np.isclose(block[0, 0] * block[1, 1] + block[0, 1] * block[1, 0], 2e-3)
+
+
+def test_artifact_is_never_overwritten(tmp_path):
+    record = _provenance.artifact("trial", {"seed": 1})
+    first, second = (_provenance.write(record, tmp_path, "a") for _ in range(2))
+    assert first != second
+    assert sorted(tmp_path.iterdir()) == sorted([first, second])
+    assert _provenance.read(first, "trial")["environment"]["packages"]["jax"]
+    with pytest.raises(ValueError, match="not an artifact of kind 'other'"):
+        _provenance.read(first, "other")
+    (tmp_path / "half.json").write_text('{"kind": ')
+    with pytest.raises(ValueError, match="not a readable artifact"):
+        _provenance.read(tmp_path / "half.json", "trial")
+
+
+def test_no_nan_reaches_an_artifact(tmp_path):
+    with pytest.raises(ValueError, match="JSON"):
+        _provenance.write(_provenance.artifact("trial", {}) | {"x": float("nan")}, tmp_path, None)
+    assert not list(tmp_path.iterdir())
+
+
+def test_accuracy_study_in_small(tmp_path, monkeypatch, capsys):
+    arguments = ["study", "--sizes", "2-3", "--seeds", "2", "--dps", "40", "--out", str(tmp_path), "--tag", "small"]
+    monkeypatch.setattr(sys, "argv", arguments)
+    accuracy_permanent.main()
+    (path,) = tmp_path.glob("*-small.json")
+    assert path.with_suffix(".png").stat().st_size > 10_000
+    record = json.loads(path.read_text())
+    assert {"kind", "created_utc", "commit", "environment", "options", "sizes", "cancellation"} <= set(record)
+    assert "_s" not in "".join(record["sizes"][0]["rows"][0])
+    assert [row["n"] for row in record["sizes"]] == [2, 3]
+    hardest = record["cancellation"][-1]
+    assert hardest["delta"] == pytest.approx(1e-14)
+    # The expected finding: at this cancellation float64 keeps one to four digits.
+    assert 1e-4 < hardest["summary"]["gbsjax_fp64"]["max"] < 1e-1
+    assert hardest["summary"]["gbsjax_dd"] is None
+    assert "kappa" in capsys.readouterr().out
+
+
+def test_timing_stops_at_wrong_numbers():
+    timed = _timing.interleaved({"one": lambda: np.ones(2), "other": lambda: np.ones(2) * 1.1}, 3, 0.1)
+    assert len(timed["one"].samples_s) == 3
+    with pytest.raises(ValueError, match="checksums disagree"):
+        _timing.agree(timed, 1e-8)
+    _timing.agree({"one": timed["one"]}, 1e-8)
+
+
+@pytest.mark.full
+def test_throughput_study_in_small(tmp_path):
+    throughput = pytest.importorskip("experiments.throughput", reason="needs the experiments extra")
+    path = throughput.run(["permanent"], [4], [1, 8], 3, 0.1, tmp_path, None)
+    record = json.loads(path.read_text())
+    engines = {row["engine"] for row in record["rows"]}
+    assert {"gbsjax jit", "gbsjax eager", "The Walrus"} <= engines
+    assert all(row["first_call_s"] > 0 and len(row["samples_s"]) >= 3 for row in record["rows"])
+    assert throughput.plot(path).exists()
+
+
+def test_spans():
+    assert _arguments.span("2-4,8") == [2, 3, 4, 8]
+    with pytest.raises(Exception, match="not a list of sizes"):
+        _arguments.span("two")
+
+
+def test_bad_options_are_one_line(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["study", "--dps", "5"])
+    with pytest.raises(SystemExit) as stop:
+        _arguments.main(accuracy_permanent.main)
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == "error: --dps must be 30 or more to judge float64, got 5.\n"
