@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from gbsjax._permanent.launch import GROUP, UNROLL, Grid
+from gbsjax._permanent.launch import Grid
 from gbsjax.numbers import Planes
 
 
@@ -53,7 +53,7 @@ def tables(matrix: Planes, modes: Modes, grid: Grid) -> list[Table]:
     return made
 
 
-def _power(x: Planes, exponent: jax.Array, bits: int) -> Planes:
+def power(x: Planes, exponent: jax.Array, bits: int) -> Planes:
     result = x.one()
     for bit in range(bits):
         result = (result * x).where((exponent >> bit) & 1 == 1, result)
@@ -70,7 +70,7 @@ class Word(NamedTuple):
     values: jax.Array
 
 
-def _loops(around: list[Table], at: Word, step: Callable[[Word], Any], zero: Any) -> Any:
+def loops_over(around: list[Table], at: Word, step: Callable[[Word], Any], zero: Any) -> Any:
     """The sum, over every word of the loop groups, of what step returns there (arrays or a tuple of arrays)."""
     if not around:
         return step(at)
@@ -86,128 +86,49 @@ def _loops(around: list[Table], at: Word, step: Callable[[Word], Any], zero: Any
         total, block = carry
         row, weight, values = word
         here = Word(block, at.weight * weight, jnp.concatenate([at.values, values]))
-        return (jax.tree.map(jnp.add, total, _loops(inner, here, step, zero)), shifted(row)), None
+        return (jax.tree.map(jnp.add, total, loops_over(inner, here, step, zero)), shifted(row)), None
 
     words = (following, table.weights, table.coefficients.T)
     return lax.scan(body, (zero, shifted(sums[0])), words)[0][0]
 
 
-def _start(block: Table) -> Word:
+def start(unroll: Table, block: Table) -> Word:
+    """No loop entered yet; the words of the block run within each word of the unrolled modes."""
+    words = unroll.sums.map(lambda plane: plane[:, :, None]) + block.sums.map(lambda plane: plane[:, None, :])
     dtype = block.sums.re.dtype
-    return Word(block.sums, jnp.ones((), dtype), jnp.zeros((0,), dtype))
+    flat = words.map(lambda plane: plane.reshape(plane.shape[0], -1))
+    return Word(flat, jnp.ones((), dtype), jnp.zeros((0,), dtype))
 
 
-def _zeros(like: Planes, *shape: int) -> jax.Array:
+def zeros_like(like: Planes, *shape: int) -> Planes:
     # Made from the data, not a constant: inside shard_map a carry must vary over the mesh like what is added to it.
-    return jnp.broadcast_to(like.map(lambda plane: plane[0, 0] * 0).array(), shape)
+    return like.map(lambda plane: jnp.broadcast_to(plane[0, 0] * 0, shape))
 
 
-def _total(array: jax.Array, axis: int, weights: jax.Array | np.ndarray | None = None) -> jax.Array:
-    # A product and not a reduction: XLA:CPU would fuse a reduction with the terms and walk them one by one.
-    size = array.shape[axis]
-    vector = jnp.ones(size, array.dtype) if weights is None else jnp.asarray(weights).astype(array.dtype)
-    return jnp.tensordot(array, vector, axes=(axis, 0), precision=lax.Precision.HIGHEST)
+def row_sums(lanes: Planes, words: Planes) -> Planes:
+    """Row sums (.., words, lanes) from the tables (.., lanes) and (.., words)."""
+    return lanes.map(lambda plane: plane[..., None, :]) + words.map(lambda plane: plane[..., :, None])
 
 
 def value(matrix: Planes, modes: Modes, grid: Grid, power_bits: int) -> Planes:
     """The sum over all words of the product of their weights times prod_j (sum_i value_i A_ij)**power_j."""
-    lanes, block, *loops = tables(matrix, modes, grid)
-    columns, words = block.sums.re.shape
-    unroll = min(UNROLL, words)
-    each = -(-words // unroll)
-    pad = unroll * each - words
-    block = block._replace(
-        sums=block.sums.map(lambda plane: jnp.pad(plane, ((0, 0), (0, pad)))),
-        weights=jnp.pad(block.weights, (0, pad)),
-    )
+    lanes, unroll, block, *loops = tables(matrix, modes, grid)
+    each = block.weights.shape[0]
 
-    def factor(at: Word, column: int, words_of: slice) -> Planes:
-        part = at.block.map(lambda plane: plane[column, words_of, None])
-        result = lanes.sums.map(lambda plane: plane[column, None, :]) + part
-        return result if modes.powers is None else _power(result, modes.powers[column], power_bits)
+    def factor(at: Word, column: int, word: int) -> Planes:
+        words = at.block.map(lambda plane: plane[column, word * each : (word + 1) * each])
+        sums = row_sums(lanes.sums[column], words)
+        return sums if modes.powers is None else power(sums, modes.powers[column], power_bits)
+
+    def term(at: Word, word: int) -> Planes:
+        product = functools.reduce(operator.mul, [factor(at, column, word) for column in range(matrix.re.shape[1])])
+        weight = (at.weight * unroll.weights[word] * block.weights)[:, None]
+        return product.map(lambda plane: plane * weight)
 
     def step(at: Word) -> jax.Array:
-        terms = []
-        for word in range(unroll):
-            words_of = slice(word * each, (word + 1) * each)
-            product = functools.reduce(operator.mul, (factor(at, column, words_of) for column in range(columns)))
-            weight = (at.weight * block.weights[words_of])[:, None]
-            terms.append(product.map(lambda plane, weight=weight: plane * weight))
-        return functools.reduce(operator.add, terms).array()
+        return functools.reduce(operator.add, (term(at, word) for word in range(unroll.weights.shape[0]))).array()
 
-    sums = _loops(loops, _start(block), step, _zeros(matrix, each, lanes.weights.shape[0]))
-    return Planes.of(jnp.sum(_total(sums, 1, lanes.weights)))
-
-
-def minors(matrix: Planes, modes: Modes, grid: Grid, power_bits: int) -> Planes:
-    """The derivative of `value` by every entry of the matrix, (k, l), in one pass and without a division.
-
-    In each term the derivative by the row sum j is the product of the others, from prefix and suffix products over
-    groups of columns; the row sums are linear in the matrix, so tables of its words' values bring the sums back.
-    """
-    lanes, block, *loops = tables(matrix, modes, grid)
-    columns = matrix.re.shape[1]
-    groups = -(-columns // GROUP)
-    pad = groups * GROUP - columns
-
-    def grouped(sums: Planes, fill: int) -> Planes:
-        padded = sums.map(lambda plane: jnp.pad(plane, ((0, pad), (0, 0))))
-        padded = Planes(padded.re.at[columns:].set(fill), padded.im) if pad else padded
-        return padded.map(lambda plane: plane.reshape(groups, GROUP, -1))
-
-    lane_sums = grouped(lanes.sums, 1)
-    powers = None if modes.powers is None else jnp.pad(modes.powers, (0, pad)).reshape(groups, GROUP)
-    weights = lanes.weights[None, :] * block.weights[:, None]
-
-    def factors(lane: Planes, word: Planes, power: jax.Array | None) -> tuple[list[Planes], list[Planes | None]]:
-        values, slopes = [], []
-        for column in range(GROUP):
-            x = lane.map(lambda plane, c=column: plane[c, None, :]) + word.map(
-                lambda plane, c=column: plane[c, :, None]
-            )
-            slope = None
-            if power is not None:
-                exponent = power[column]
-                low = _power(x, jnp.maximum(exponent - 1, 0), power_bits)
-                slope = low.map(lambda plane, e=exponent: plane * e.astype(plane.dtype))
-                x = (x * low).where(exponent > 0, x.one())
-            values.append(x)
-            slopes.append(slope)
-        return values, slopes
-
-    def step(at: Word) -> tuple[jax.Array, jax.Array, jax.Array]:
-        word_sums = grouped(at.block, 0)
-        each = (lane_sums, word_sums, powers)
-
-        def forward(prefix: jax.Array, group: tuple) -> tuple[jax.Array, jax.Array]:
-            values, _ = factors(*group)
-            return functools.reduce(operator.mul, [Planes.of(prefix), *values]).array(), prefix
-
-        def backward(suffix: jax.Array, group: tuple) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
-            prefix, *sums = group
-            values, slopes = factors(*sums)
-            outside = Planes.of(prefix) * Planes.of(suffix)
-            over_words, over_lanes = [], []
-            for column in range(GROUP):
-                others = [*values[:column], *values[column + 1 :], outside]
-                if slopes[column] is not None:
-                    others.append(slopes[column])
-                slope = functools.reduce(operator.mul, others).array()
-                over_words.append(_total(slope, 0))
-                over_lanes.append(_total(slope, 1))
-            after = functools.reduce(operator.mul, [Planes.of(suffix), *values]).array()
-            return after, (jnp.stack(over_words), jnp.stack(over_lanes))
-
-        one = _zeros(matrix, *weights.shape) + 1
-        _, prefixes = lax.scan(forward, one, each)
-        _, sums = lax.scan(backward, one * (at.weight * weights).astype(one.dtype), (prefixes, *each), reverse=True)
-        by_lane, by_word = (part.reshape(groups * GROUP, -1)[:columns] for part in sums)
-        return by_lane, by_word, at.values[:, None].astype(by_word.dtype) * jnp.sum(by_word, axis=1)[None, :]
-
-    shapes = [(columns, weights.shape[1]), (columns, weights.shape[0]), (sum(map(len, grid.loops)), columns)]
-    by_lane, by_word, by_loop = _loops(loops, _start(block), step, tuple(_zeros(matrix, *shape) for shape in shapes))
-    rows = [
-        jnp.matmul(table.coefficients.astype(by.dtype), by.T, precision=lax.Precision.HIGHEST)
-        for table, by in ((lanes, by_lane), (block, by_word))
-    ]
-    return Planes.of(jnp.concatenate([*rows, by_loop]))
+    sums = loops_over(loops, start(unroll, block), step, zeros_like(matrix, each, lanes.weights.shape[0]).array())
+    # A product and not a reduction: XLA:CPU would fuse a reduction with the terms and walk them one by one.
+    weights = jnp.asarray(lanes.weights).astype(sums.dtype)
+    return Planes.of(jnp.sum(jnp.matmul(sums, weights, precision=lax.Precision.HIGHEST)))

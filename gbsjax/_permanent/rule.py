@@ -11,7 +11,8 @@ import numpy as np
 
 from gbsjax import _scaling
 from gbsjax._permanent import program
-from gbsjax._permanent.launch import MINORS_WORDS, Glynn, Recurrence, plan
+from gbsjax._permanent.launch import MINORS_BLOCK, MINORS_LANES, Glynn, Recurrence, plan
+from gbsjax._permanent.minors import minors as all_minors
 from gbsjax._permanent.recurrence import Photons
 from gbsjax._permanent.recurrence import value as value_by_recurrence
 from gbsjax.numbers import Planes
@@ -71,7 +72,7 @@ def minors(matrix: jax.Array, modes: program.Modes | None, how: Glynn) -> jax.Ar
     """All derivatives of the permanent by an entry, (k, l): a differentiable program of the matrix."""
     modes = _or_plain(modes, matrix)
     balanced = _balance(matrix, modes.counts, modes.powers, how.shift)
-    mantissa = program.minors(balanced.matrix, modes, plan(how.radices, MINORS_WORDS), how.power_bits)
+    mantissa = all_minors(balanced.matrix, modes, plan(how.radices, MINORS_LANES, MINORS_BLOCK), how.power_bits)
     return _restore(mantissa, balanced.lost - balanced.rows[:, None] - balanced.columns[None, :], matrix)
 
 

@@ -42,6 +42,11 @@ class Planes(eqx.Module):
             return Planes(self.re + other.re, None)
         return Planes(self.re + other.re, self.im + other.im)
 
+    def __sub__(self, other: Planes) -> Planes:
+        if self.im is None or other.im is None:
+            return Planes(self.re - other.re, None)
+        return Planes(self.re - other.re, self.im - other.im)
+
     def __mul__(self, other: Planes) -> Planes:
         if self.im is None or other.im is None:
             return Planes(self.re * other.re, None)
@@ -66,3 +71,22 @@ class Planes(eqx.Module):
             return Planes(sums, None)
         rows = self.re.shape[1]
         return Planes(sums[:rows], sums[rows:])
+
+
+def together(numbers: list[Planes]) -> list[Planes]:
+    """The same numbers, computed in one kernel that shares their common parts, and kept in memory.
+
+    A variadic reduction is the only multi-output fusion that XLA:CPU makes, and no consumer recomputes one. The axis
+    that is reduced has a second, masked element: an axis of size 1 would be simplified away, and LLVM drops the
+    masked half when it unrolls the two.
+    """
+    planes, structure = jax.tree.flatten(numbers)
+    shape = jnp.broadcast_shapes(*(plane.shape for plane in planes))
+    first = jnp.broadcast_to(jnp.arange(2) == 0, (*shape, 2))
+    nothing = jnp.zeros((), planes[0].dtype)
+    masked = [jnp.where(first, jnp.broadcast_to(plane, shape)[..., None], nothing) for plane in planes]
+
+    def add(x: list[jax.Array], y: list[jax.Array]) -> list[jax.Array]:
+        return [a + b for a, b in zip(x, y, strict=True)]
+
+    return jax.tree.unflatten(structure, lax.reduce(masked, [nothing] * len(planes), add, (len(shape),)))
