@@ -60,7 +60,7 @@ def _load(path: Path) -> np.ndarray:
     if path.suffix == ".mtx":
         import scipy.io
 
-        matrix: Any = scipy.io.mmread(path)
+        matrix: Any = scipy.io.mmread(path, spmatrix=False)
         return matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
     rows = [line.replace(";", ",").split(",") for line in path.read_text().splitlines() if line.strip()]
     if len({len(row) for row in rows}) > 1:
