@@ -9,6 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 
+# A sample is at least this long, and an engine runs as long before it untimed.
+SAMPLE_S = 5e-3
+
+
 class Timed(NamedTuple):
     first_s: float
     median_s: float
@@ -20,9 +24,11 @@ class Timed(NamedTuple):
 def interleaved(engines: dict[str, Callable[[], np.ndarray]], repeats: int, seconds: float) -> dict[str, Timed]:
     """Time every engine `repeats` times, turn by turn; fewer, but at least 3, where that would pass `seconds` each.
 
-    An engine's call returns its finished values as NumPy. A call shorter than 2 ms is repeated within a sample.
+    An engine's call returns its finished values as NumPy. A call shorter than 5 ms is repeated within a sample, and
+    one shorter than 0.1 s runs as often untimed before it: the threads of one engine's pool spin for a while after its
+    turn and take the cores of the next, and clocks and caches are then the engine's own again.
     """
-    first, loops, sums = {}, {}, {}
+    first, alone, loops, sums = {}, {}, {}, {}
     for name, call in engines.items():
         start = time.perf_counter()
         sums[name] = complex(np.sum(call()))
@@ -30,13 +36,16 @@ def interleaved(engines: dict[str, Callable[[], np.ndarray]], repeats: int, seco
         call()
         start = time.perf_counter()
         call()
-        loops[name] = max(1, round(2e-3 / (time.perf_counter() - start)))
+        alone[name] = time.perf_counter() - start
+        loops[name] = max(1, round(SAMPLE_S / alone[name]))
     samples: dict[str, list[float]] = {name: [] for name in engines}
     spent = dict.fromkeys(engines, 0.0)
     for turn in range(repeats):
         for name, call in engines.items():
             if turn >= 3 and spent[name] > seconds:
                 continue
+            for _ in range(loops[name] if alone[name] < 0.1 else 0):
+                call()
             start = time.perf_counter()
             for _ in range(loops[name]):
                 call()

@@ -16,8 +16,9 @@ from gbsjax._permanent.recurrence import Photons
 
 # From here on the recurrence is preferred: on all-ones input with 20 photons Glynn's terms exceed the value 600 times.
 MANY_PHOTONS = 20
-# Multiply-adds that the recurrence may cost before Glynn's formula is taken all the same (seconds on one core).
-RECURRENCE_WORK = 2**30
+# Multiply-adds that the recurrence may cost before Glynn's formula is taken all the same: its gradient keeps every
+# state of every step, 200 MB at most.
+RECURRENCE_WORK = 2**25
 
 
 class Choice(NamedTuple):

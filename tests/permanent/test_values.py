@@ -184,3 +184,9 @@ def test_collisions_against_exact_rationals(rows, cols):
     exact = gbsjax_ref.permanent_exact(matrix, rows=rows, cols=cols)
     allowed = 16 * sum(rows) * U * gbsjax_ref.permanent_condition(matrix, rows=rows, cols=cols)
     assert exact.relative_error(complex(gbsjax.permanent(matrix, rows=rows, cols=cols))) < allowed
+
+
+@pytest.mark.full
+def test_memory_is_bounded_at_any_size():
+    compiled = jax.jit(gbsjax.permanent).lower(jnp.ones((34, 34), complex)).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes < 4e6
