@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-
 # A sample is at least this long, and an engine runs as long before it untimed.
-SAMPLE_S = 5e-3
+SAMPLE_S = 20e-3
 
 
 class Timed(NamedTuple):
@@ -24,7 +23,7 @@ class Timed(NamedTuple):
 def interleaved(engines: dict[str, Callable[[], np.ndarray]], repeats: int, seconds: float) -> dict[str, Timed]:
     """Time every engine `repeats` times, turn by turn; fewer, but at least 3, where that would pass `seconds` each.
 
-    An engine's call returns its finished values as NumPy. A call shorter than 5 ms is repeated within a sample, and
+    An engine's call returns its finished values as NumPy. A call shorter than 20 ms is repeated within a sample, and
     one shorter than 0.1 s runs as often untimed before it: the threads of one engine's pool spin for a while after its
     turn and take the cores of the next, and clocks and caches are then the engine's own again.
     """
