@@ -42,7 +42,7 @@ def artifact(kind: str, options: dict[str, Any]) -> dict[str, Any]:
     """The head of an artifact. What is not known is null."""
     import jax
 
-    changed = _git("status", "--porcelain", "--", ".", ":!outputs")
+    changed = _git("status", "--porcelain", "--", ".", ":!outputs", ":!docs")
     return {
         "kind": kind,
         "created_utc": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
