@@ -108,7 +108,7 @@ def run(
         timed = _timing.interleaved(value_engines(matrices), repeats, seconds)
         _timing.agree(timed, CHECKSUM_RTOL)
         record["rows"] += _rows(timed, {"function": "permanent", "what": "value", "n": n, "batch": batch}, batch)
-    cells = [(n, batch) for n, batch in cells if batch * 2.0**n * n**3 <= 2.0**32 and batch <= 64]
+    cells = [(n, batch) for n, batch in cells if batch * 2.0**n * n**3 <= 2.0**34 and batch <= 64]
     for n, batch in track(cells, "gradient"):
         matrices = _inputs.gaussian(_inputs.generator(0, n, batch), batch, n, n)
         engines = gradient_engines(matrices)

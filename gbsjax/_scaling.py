@@ -42,8 +42,8 @@ def scale(x: jax.Array, exponent: jax.Array, steps: int = 3) -> jax.Array:
     return x
 
 
-def equilibrate(matrix: Planes, shift: int) -> tuple[Planes, jax.Array, jax.Array]:
-    """A balanced (k, l) matrix and the exponents (k,) and (l,) that were taken out of its rows and columns.
+def equilibrate(matrix: Planes, shift: int) -> tuple[Planes, jax.Array, jax.Array, jax.Array]:
+    """A balanced (k, l) matrix, the exponents (k,) and (l,) taken out of its rows and columns, whether it is finite.
 
     The result is 2**-(rows_i + columns_j) A_ij, exactly; the largest entry of every column that is not zero has a
     plane in [1/2, 1) 2**-shift, that of every row at most that. Balance is what keeps badly scaled input accurate: the
@@ -54,9 +54,10 @@ def equilibrate(matrix: Planes, shift: int) -> tuple[Planes, jax.Array, jax.Arra
     # In exponents, so that no range of the entries is too wide; a zero entry never decides.
     zero = -(2**20)
     exponents = jnp.where(sizes > 0, exponent_of(sizes), zero)
-    rows = jnp.max(exponents, axis=1, initial=zero)
-    rows = jnp.where(rows == zero, 0, rows)
+    largest = jnp.max(sizes, axis=1, initial=0)
+    rows = jnp.where(largest > 0, exponent_of(largest), 0)
     columns = jnp.max(exponents - rows[:, None], axis=0, initial=2 * zero)
     columns = jnp.where(columns < zero // 2, 0, columns) + shift
     taken = rows[:, None] + columns[None, :]
-    return matrix.map(lambda plane: scale(plane, -taken, steps=2)), rows, columns
+    # The largest of a row is NaN or Inf where one of its entries is.
+    return matrix.map(lambda plane: scale(plane, -taken, steps=2)), rows, columns, jnp.all(jnp.isfinite(largest))

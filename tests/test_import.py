@@ -8,7 +8,7 @@ import sys, jax
 before = dict(jax.config.values)
 import gbsjax
 assert dict(jax.config.values) == before
-heavy = {"matplotlib", "optax", "typer", "rich", "mpmath", "thewalrus", "jax.experimental.pallas"}
+heavy = {"equinox", "matplotlib", "optax", "typer", "rich", "mpmath", "thewalrus", "jax.experimental.pallas"}
 assert not heavy & set(sys.modules), heavy & set(sys.modules)
 import gbsjax_ref
 assert "jaxlib" in sys.modules

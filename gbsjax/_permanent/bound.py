@@ -26,7 +26,7 @@ def glynn_error_bound(matrix: np.ndarray) -> float:
     if not np.isfinite(matrix).all():
         return float("inf")
     how = Glynn((1, *(2,) * (n - 1)), 1, n)
-    planes, rows, columns = _scaling.equilibrate(Planes.of(jnp.asarray(matrix)), how.shift)
+    planes, rows, columns, _ = _scaling.equilibrate(Planes.of(jnp.asarray(matrix)), how.shift)
     balanced = np.asarray(planes.array())
     grid = plan(how.radices)
     additions = sum(2 ** len(group) for group in grid.groups)

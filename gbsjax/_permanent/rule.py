@@ -26,25 +26,26 @@ def plain_modes(n: int, dtype: np.dtype) -> program.Modes:
 
 
 class _Balanced(NamedTuple):
-    """A balanced matrix, the exponents taken out of its rows and columns, and what the permanent loses by them."""
+    """A balanced matrix, the exponents taken out of its rows and columns, what the permanent loses by them, and
+    whether every entry is finite."""
 
     matrix: Planes
     rows: jax.Array
     columns: jax.Array
     lost: jax.Array
+    finite: jax.Array
 
 
 def _balance(matrix: jax.Array, counts: jax.Array | np.ndarray, powers: Any, shift: int) -> _Balanced:
-    balanced, rows, columns = _scaling.equilibrate(Planes.of(matrix), shift)
+    balanced, rows, columns, finite = _scaling.equilibrate(Planes.of(matrix), shift)
     of_columns = columns if powers is None else columns * jnp.asarray(powers).astype(columns.dtype)
     of_rows = rows * jnp.asarray(counts).astype(rows.dtype)
     lost = jnp.sum(of_rows, dtype=rows.dtype) + jnp.sum(of_columns, dtype=rows.dtype)
-    return _Balanced(balanced, rows, columns, lost)
+    return _Balanced(balanced, rows, columns, lost, finite)
 
 
-def _restore(mantissa: Planes, exponent: jax.Array, matrix: jax.Array) -> jax.Array:
+def _restore(mantissa: Planes, exponent: jax.Array, finite: jax.Array) -> jax.Array:
     # NaN whenever an entry is not finite: a sum with NaN or Inf in it may be either, by chance of its order.
-    finite = jnp.all(jnp.isfinite(jnp.real(matrix)) & jnp.isfinite(jnp.imag(matrix)))
     poison = jnp.where(finite, 0, jnp.nan).astype(mantissa.re.dtype)
     return mantissa.map(lambda plane: _scaling.scale(plane, exponent) + poison).array()
 
@@ -52,7 +53,7 @@ def _restore(mantissa: Planes, exponent: jax.Array, matrix: jax.Array) -> jax.Ar
 def recurrence(matrix: jax.Array, photons: Photons, how: Recurrence) -> jax.Array:
     """The permanent of one matrix by the subset recurrence, which JAX differentiates as it stands: + and x only."""
     balanced = _balance(matrix, photons.counts, photons.powers, how.shift)
-    return _restore(value_by_recurrence(balanced.matrix, photons, how.radices), balanced.lost, matrix)
+    return _restore(value_by_recurrence(balanced.matrix, photons, how.radices), balanced.lost, balanced.finite)
 
 
 def _or_plain(modes: program.Modes | None, matrix: jax.Array) -> program.Modes:
@@ -65,7 +66,7 @@ def glynn(matrix: jax.Array, modes: program.Modes | None, how: Glynn) -> jax.Arr
     modes = _or_plain(modes, matrix)
     balanced = _balance(matrix, modes.counts, modes.powers, how.shift)
     mantissa = program.value(balanced.matrix, modes, plan(how.radices), how.power_bits)
-    return _restore(mantissa, balanced.lost, matrix)
+    return _restore(mantissa, balanced.lost, balanced.finite)
 
 
 def minors(matrix: jax.Array, modes: program.Modes | None, how: Glynn) -> jax.Array:
@@ -73,7 +74,7 @@ def minors(matrix: jax.Array, modes: program.Modes | None, how: Glynn) -> jax.Ar
     modes = _or_plain(modes, matrix)
     balanced = _balance(matrix, modes.counts, modes.powers, how.shift)
     mantissa = all_minors(balanced.matrix, modes, plan(how.radices, MINORS_LANES, MINORS_BLOCK), how.power_bits)
-    return _restore(mantissa, balanced.lost - balanced.rows[:, None] - balanced.columns[None, :], matrix)
+    return _restore(mantissa, balanced.lost - balanced.rows[:, None] - balanced.columns[None, :], balanced.finite)
 
 
 @glynn.defjvp

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 
-class Planes(eqx.Module):
+# Not an Equinox module: importing equinox takes a quarter of a second, as much as everything else here together.
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Planes:
     """A float array, or a complex one held as two float arrays; `im` is None for real numbers.
 
     Planes, never a complex dtype, in a hot loop: compilers vectorise the products of planes and not complex ones.

@@ -19,7 +19,7 @@ U = 2.0**-53
 
 def budget(matrix: np.ndarray) -> float:
     """16 n u kappa, kappa of the balanced matrix; the reference has its signs on the columns, so transposed."""
-    planes, _, _ = _scaling.equilibrate(Planes.of(jnp.asarray(matrix)), 0)
+    planes, _, _, _ = _scaling.equilibrate(Planes.of(jnp.asarray(matrix)), 0)
     return 16 * matrix.shape[0] * U * gbsjax_ref.permanent_condition(np.asarray(planes.array()).T)
 
 
