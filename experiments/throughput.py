@@ -168,7 +168,7 @@ def plot(path: Path) -> Path:
     import matplotlib
 
     matplotlib.use("agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     values, gradients = _cells(record, "value"), _cells(record, "gradient")
     batches = sorted({batch for batch, _ in values})
@@ -183,7 +183,7 @@ def plot(path: Path) -> Path:
             if points:
                 axes.semilogy(*zip(*points, strict=True), "o-", ms=3, color=f"C{index}", label=name)
         axes.set(xlabel="matrix size n", title=f"{what}, batch {batch}")
-        axes.xaxis.set_major_locator(pyplot.MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
         axes.grid(alpha=0.3)
     panels[0].set_ylabel("microseconds a matrix, median")
     panels[0].legend(fontsize="small")
