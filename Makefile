@@ -11,8 +11,8 @@ PYTEST := $(BIN)/python -m pytest -p no:cacheprovider -n $(JOBS) --dist workstea
 $(VENV)/.%: pyproject.toml
 	@$(PYTHON) -c 'import sys; assert (3, 11) <= sys.version_info[:2] < (3, 14), "gbsjax needs Python 3.11 to 3.13, found " + sys.version + "; name one with make PYTHON=..."'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e '.[$*]'
+	$(BIN)/python -m pip install -qq --upgrade pip
+	$(BIN)/python -m pip install -qq -e '.[$*]'
 	@touch $@
 
 demo: $(VENV)/.plot
