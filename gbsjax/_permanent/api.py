@@ -65,9 +65,10 @@ def permanent(
 
     Notes:
         Cost: 2^(n-1) terms of about 8 n floating point operations (complex), a quarter of that for real input; with
-        counts the smaller of prod (m_i + 1) and prod (n_j + 1), halved. Memory stays below 2 MB a matrix at any n.
-        All n^2 derivatives come from one pass (`jax.grad`, holomorphic for complex input). Digits are lost where
-        the value is small beside the terms: the relative error is near 16 n u kappa at most, kappa = sum |terms| /
+        counts the smaller of prod (m_i + 1) and prod (n_j + 1), halved. Memory is about 2 MB a matrix at n = 34, 9 MB
+        for the gradient at n = 20, and 16 bytes a state for the recurrence. All n^2 derivatives come from one pass
+        (`jax.grad`, holomorphic for complex input). Digits are lost where the value is small beside the terms: the
+        relative error is near 16 n u kappa at most, kappa = sum |terms| /
         |value|. Under a caller's own jit with 32-bit JAX, float64 input is cut before this function sees it.
 
     Examples:

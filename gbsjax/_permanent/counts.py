@@ -81,7 +81,7 @@ def _weights(counts: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return weights.astype(dtype)
 
 
-def _recurrence(over: np.ndarray, other: np.ndarray, transpose: bool, dtype: np.dtype) -> tuple[int, Choice]:
+def _recurrence(over: np.ndarray, other: np.ndarray, transpose: bool) -> tuple[int, Choice]:
     """The recurrence photon by photon of one side, its states the counts of the other; its cost in multiply-adds."""
     counts, modes = _sorted(over)
     photons, row = _written_out(counts)
@@ -105,7 +105,7 @@ def choose(rows: np.ndarray, cols: np.ndarray, dtype: np.dtype) -> Choice:
     """The program for concrete counts: the recurrence for many photons in few modes, else the fewest Glynn terms."""
     sides = ((False, rows, cols), (True, cols, rows))
     if rows.sum(axis=-1).max(initial=0) >= MANY_PHOTONS:
-        work, choice = min((_recurrence(a, b, side, dtype) for side, a, b in sides), key=lambda pair: pair[0])
+        work, choice = min((_recurrence(a, b, side) for side, a, b in sides), key=lambda pair: pair[0])
         if work <= RECURRENCE_WORK:
             return choice
     candidates = []

@@ -84,5 +84,5 @@ def test_float64_numpy_with_32_bit_jax_says_how_to_switch():
 
 
 def test_large_float32_matrices_need_no_64_bit_integers():
-    # The odometer of the loops is never an integer of its own: 2^29 terms fit any index type.
+    # Loops are nested, so that no counter has to hold the number of terms.
     assert jax.eval_shape(gbsjax.permanent, jnp.ones((30, 30), jnp.float32)).shape == ()

@@ -171,3 +171,9 @@ def test_inside_shard_map_over_two_devices():
         text=True,
     )
     assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.full
+def test_memory_of_the_gradient_is_bounded():
+    compiled = jax.jit(holomorphic).lower(jnp.ones((20, 20), complex)).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes < 10e6
