@@ -16,15 +16,35 @@ CountsLike: TypeAlias = npt.ArrayLike | None
 
 def square_matrix(function: str, matrix: MatrixLike) -> GaussianMatrix:
     """The exact integers of an (n, n) array-like; ValueError unless square and finite."""
+    return finite_matrix(function, square_entries(function, matrix))
+
+
+def square_entries(function: str, matrix: MatrixLike) -> np.ndarray:
+    """The entries of an (n, n) array-like as they came; ValueError unless square."""
     # Lists become object arrays, so that a Fraction or a large int stays what it is.
     entries = np.asarray(matrix) if hasattr(matrix, "dtype") else np.array(matrix, dtype=object)
     if isinstance(matrix, (list, tuple)) and not matrix:
         entries = np.empty((0, 0), dtype=object)
     if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
         raise ValueError(f"{function}: matrix must have shape (n, n), got {entries.shape}.")
+    return entries
+
+
+def finite_matrix(function: str, entries: np.ndarray) -> GaussianMatrix:
+    """The exact integers of a two-dimensional array; an error unless all are finite numbers."""
     for place in np.ndindex(entries.shape):
-        _check_entry(function, place, entries[place])
+        _check_entry(function, "entries", place, entries[place])
     return gaussian_matrix(entries)
+
+
+def finite_vector(function: str, name: str, vector: npt.ArrayLike, size: int) -> GaussianMatrix:
+    """The exact integers of a (size,) array-like, as one row; ValueError for another shape or not finite."""
+    entries = np.asarray(vector) if hasattr(vector, "dtype") else np.array(vector, dtype=object)
+    if entries.shape != (size,):
+        raise ValueError(f"{function}: {name} must have shape ({size},), got {entries.shape}.")
+    for place in np.ndindex(entries.shape):
+        _check_entry(function, name, place, entries[place])
+    return gaussian_matrix(entries[None, :])
 
 
 def repeated_matrix(
@@ -45,8 +65,8 @@ def repeated_matrix(
     size = max(k, l)
     square = np.zeros((size, size), entries.dtype)
     square[:k, :l] = entries
-    row_counts = _counts(function, "rows", k, rows) + (0,) * (size - k)
-    col_counts = _counts(function, "cols", l, cols) + (0,) * (size - l)
+    row_counts = counts_of(function, "rows", k, rows) + (0,) * (size - k)
+    col_counts = counts_of(function, "cols", l, cols) + (0,) * (size - l)
     if sum(row_counts) != sum(col_counts):
         raise ValueError(
             f"{function}: rows and cols must have equal sums, got {sum(row_counts)} and {sum(col_counts)}."
@@ -60,17 +80,18 @@ def refuse_beyond(function: str, work: int, limit: int, unit: str) -> None:
         raise ValueError(f"{function}: at most {limit} {unit} are enumerated, this input has {work}.")
 
 
-def _check_entry(function: str, place: tuple[int, ...], entry: Any) -> None:
+def _check_entry(function: str, name: str, place: tuple[int, ...], entry: Any) -> None:
     where = f"at [{', '.join(map(str, place))}]"
     try:
         exact_parts(entry)
     except TypeError:
-        raise TypeError(f"{function}: entries must be numbers, got {type(entry).__name__} {where}.") from None
+        raise TypeError(f"{function}: {name} must be numbers, got {type(entry).__name__} {where}.") from None
     except (OverflowError, ValueError):
-        raise ValueError(f"{function}: entries must be finite, got {entry} {where}.") from None
+        raise ValueError(f"{function}: {name} must be finite, got {entry} {where}.") from None
 
 
-def _counts(function: str, name: str, size: int, counts: CountsLike) -> tuple[int, ...]:
+def counts_of(function: str, name: str, size: int, counts: CountsLike) -> tuple[int, ...]:
+    """Whole numbers, zero or more, as a tuple; ones where counts are None."""
     if counts is None:
         return (1,) * size
     given = np.asarray(counts)
