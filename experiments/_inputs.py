@@ -42,3 +42,37 @@ def cancelling(rng: np.random.Generator, n: int, delta: float) -> np.ndarray:
     matrix[:2, :2] = [[a, b], [c, (2 * delta - b * c) / a]]
     matrix[2:, 2:] = gaussian(rng, n - 2, n - 2)
     return matrix
+
+
+def symmetric(rng: np.random.Generator, n: int) -> np.ndarray:
+    """A complex symmetric matrix of normal entries."""
+    matrix = gaussian(rng, n, n)
+    return (matrix + matrix.T) / 2
+
+
+def squeezed(rng: np.random.Generator, n: int) -> np.ndarray:
+    """B = U diag(tanh r) U^T of squeezed light, r uniform in 0.2..1.2, in a Haar random interferometer with loss."""
+    transmission = lossy(rng, n)
+    matrix = transmission @ np.diag(np.tanh(rng.uniform(0.2, 1.2, n))) @ transmission.T
+    return (matrix + matrix.T) / 2
+
+
+def badly_scaled_symmetric(rng: np.random.Generator, n: int) -> np.ndarray:
+    """D A D of a random symmetric A, D = 10^U(-8, 8)."""
+    scale = 10 ** rng.uniform(-8, 8, n)
+    return scale[:, None] * symmetric(rng, n) * scale
+
+
+def click_matrix(
+    rng: np.random.Generator, modes: int, squeezing: float = 0.8, survival: float = 0.5, real: bool = False
+) -> np.ndarray:
+    """O = I - Q^-1 (2 m, 2 m) of squeezed light, r up to `squeezing`, after a random interferometer and loss."""
+    mixing = np.linalg.qr(rng.normal(size=(modes, modes)))[0] if real else unitary(rng, modes)
+    transmission = np.sqrt(survival) * mixing
+    r = squeezing * rng.uniform(0.4, 1, modes)
+    n = transmission.conj().T @ np.diag(np.sinh(r) ** 2) @ transmission
+    m = transmission.T @ np.diag(np.sinh(r) * np.cosh(r)) @ transmission
+    q = np.block([[np.eye(modes) + n.T, m], [m.conj(), np.eye(modes) + n]])
+    o = np.eye(2 * modes) - np.linalg.inv(q)
+    o = (o + o.conj().T) / 2
+    return o.real if real else o

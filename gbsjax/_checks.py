@@ -82,3 +82,38 @@ def affordable(function: str, terms: int, what: str, most: int = 2**50) -> None:
             f"{function}: {what} needs {terms:.3g} terms, more than the {most:.3g} that are let through; at 5e8 terms "
             f"a second that is {years:.3g} years. Reduce the size, or give repeated rows and columns as counts."
         )
+
+
+def symmetric(function: str, name: str, x: jax.Array, hermitian: bool = False) -> None:
+    """Refuse concrete matrices that differ from their (conjugate) transpose by more than rounding, 64 u max|A|."""
+    if is_traced(x) or x.size == 0:
+        return
+    entries = np.asarray(x)
+    with np.errstate(invalid="ignore", over="ignore"):
+        mirror = np.swapaxes(entries, -1, -2)
+        gap = np.abs(entries - (mirror.conj() if hermitian else mirror))
+        sizes = np.abs(entries)
+    # Entries that are not finite make their own element NaN, and raise nothing.
+    gap, sizes = np.where(np.isfinite(gap), gap, 0), np.where(np.isfinite(sizes), sizes, 0)
+    unit = float(np.finfo(entries.dtype).eps) / 2
+    beyond = gap.max(axis=(-1, -2)) - 64 * unit * sizes.max(axis=(-1, -2))
+    if (beyond > 0).any():
+        kind, mirrored = ("Hermitian", "A - A^H") if hermitian else ("symmetric", "A - A^T")
+        raise ValueError(
+            f"{function}: {name} must be {kind} up to rounding (64 u max|A|), got max|{mirrored}| = {gap.max():.3g}. "
+            f"Pass {'(A + A.conj().T) / 2' if hermitian else '(A + A.T) / 2'} if that is what you mean."
+        )
+
+
+def photons_or_clicks(function: str, name: str, counts: jax.Array | np.ndarray, total: int | None) -> int:
+    """The largest number of photons (or clicks) of a pattern: from concrete counts, or the caller's static total."""
+    if isinstance(counts, np.ndarray):
+        return int(counts.sum(axis=-1).max(initial=0))
+    if total is None:
+        raise ValueError(
+            f"{function}: {name} that are traced (inside jit or vmap) need total=, their largest sum, as a Python int. "
+            f"Pass total=, or keep {name} outside the traced function."
+        )
+    if total < 0:
+        raise ValueError(f"{function}: total must be a Python int of 0 or more, got {total}.")
+    return total

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from gbsjax.numbers import Planes
@@ -49,8 +50,7 @@ def equilibrate(matrix: Planes, shift: int) -> tuple[Planes, jax.Array, jax.Arra
     plane in [1/2, 1) 2**-shift, that of every row at most that. Balance is what keeps badly scaled input accurate: the
     terms of Glynn's formula add entries of different rows, and a small row beside a large one would lose its digits.
     """
-    sizes = jnp.abs(matrix.re) if matrix.im is None else jnp.maximum(jnp.abs(matrix.re), jnp.abs(matrix.im))
-    sizes = lax.stop_gradient(sizes)
+    sizes = _sizes(matrix)
     # In exponents, so that no range of the entries is too wide; a zero entry never decides.
     zero = -(2**20)
     exponents = jnp.where(sizes > 0, exponent_of(sizes), zero)
@@ -61,3 +61,43 @@ def equilibrate(matrix: Planes, shift: int) -> tuple[Planes, jax.Array, jax.Arra
     taken = rows[:, None] + columns[None, :]
     # The largest of a row is NaN or Inf where one of its entries is.
     return matrix.map(lambda plane: scale(plane, -taken, steps=2)), rows, columns, jnp.all(jnp.isfinite(largest))
+
+
+def balance(
+    matrix: Planes, loops: Planes | None, photons: int, diagonal: bool
+) -> tuple[Planes, Planes | None, jax.Array, jax.Array]:
+    """A balanced symmetric (n, n) matrix and its loops, the exponents (n,) taken, whether all that is read is finite.
+
+    The results are 2**-(e_i + e_j) A_ij and 2**-e_i loop_i, exactly, none above 1 / photons. The diagonal counts only
+    where it is read.
+    """
+    n = matrix.re.shape[0]
+    sizes = _sizes(matrix)
+    if not diagonal:
+        sizes = jnp.where(np.eye(n, dtype=bool), 0, sizes)
+    zero = -(2**20)
+    exponents = jnp.where(sizes > 0, exponent_of(sizes), zero)
+    ends = jnp.full((n,), zero) if loops is None else 2 * jnp.where(_sizes(loops) > 0, exponent_of(_sizes(loops)), zero)
+    ends = ends.astype(exponents.dtype)
+    # D_i D_j is taken out at once, whatever the range of D; the second step leaves no entry above 1, whatever the rest.
+    rows = jnp.maximum(jnp.max(exponents, axis=1, initial=zero), (ends + 1) >> 1)
+    taken = jnp.where(rows > zero // 2, rows - (jnp.max(rows, initial=zero) >> 1), 0)
+    rows = jnp.maximum(jnp.max(exponents - taken[:, None] - taken[None, :], axis=1, initial=zero), ends - 2 * taken)
+    taken = taken + jnp.where(rows > zero // 2, (rows + 1) >> 1, 0) + (photons.bit_length() + 1) // 2
+    largest = jnp.max(sizes, initial=0) if loops is None else jnp.max(sizes, initial=0) + jnp.max(_sizes(loops))
+    both = taken[:, None] + taken[None, :]
+    balanced = matrix.map(lambda plane: scale(plane, -both, steps=2))
+    ends_balanced = None if loops is None else loops.map(lambda plane: scale(plane, -taken, steps=2))
+    return balanced, ends_balanced, taken, jnp.isfinite(largest)
+
+
+def _sizes(numbers: Planes) -> jax.Array:
+    sizes = jnp.abs(numbers.re) if numbers.im is None else jnp.maximum(jnp.abs(numbers.re), jnp.abs(numbers.im))
+    return lax.stop_gradient(sizes)
+
+
+def restore(mantissa: Planes, exponent: jax.Array, finite: jax.Array) -> jax.Array:
+    """mantissa * 2**exponent, NaN where the input was not finite."""
+    # NaN whenever an entry is not finite: a sum with NaN or Inf in it may be either, by chance of its order.
+    poison = jnp.where(finite, 0, jnp.nan).astype(mantissa.re.dtype)
+    return mantissa.map(lambda plane: scale(plane, exponent) + poison).array()

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, ArrayLike, Inexact
 
 from gbsjax import _checks
+from gbsjax._batches import broadcast, over_batch
 from gbsjax._permanent import rule
 from gbsjax._permanent.counts import Choice, choose, written_out
 from gbsjax._permanent.launch import BATCH_TERMS, Glynn, Recurrence
@@ -97,7 +96,7 @@ def _with_counts(name: str, array: jax.Array, rows: Any, cols: Any, total: int |
     k, l = array.shape[-2:]
     rows = _checks.counts(name, "rows", np.ones(k, int) if rows is None else rows, k)
     cols = _checks.counts(name, "cols", np.ones(l, int) if cols is None else cols, l)
-    batch = _broadcast(name, array.shape[:-2], rows.shape[:-1], cols.shape[:-1])
+    batch = broadcast(name, "matrix, rows and cols", array.shape[:-2], rows.shape[:-1], cols.shape[:-1])
     if 0 in batch:
         return jnp.zeros(batch, array.dtype)
     dtype = np.dtype(jnp.real(array).dtype)
@@ -131,16 +130,6 @@ def _with_counts(name: str, array: jax.Array, rows: Any, cols: Any, total: int |
     return values if allowed is None else jnp.where(allowed, values, jnp.nan)
 
 
-def _broadcast(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
-        raise ValueError(
-            f"{name}: the batch shapes of matrix, rows and cols must broadcast, got {shapes[0]}, {shapes[1]} and "
-            f"{shapes[2]}. Add or drop leading axes."
-        ) from None
-
-
 def _gathered(array: jax.Array, batch: tuple[int, ...], choice: Choice) -> tuple[jax.Array, Modes | Photons]:
     """The rows and columns that a program wants, in its order, summed side first, and its data, both (*batch, ..)."""
     row = jnp.broadcast_to(jnp.asarray(choice.rows), (*batch, choice.rows.shape[-1]))
@@ -168,21 +157,6 @@ def _one(pair: tuple[jax.Array, Modes | Photons | None], how: Glynn | Recurrence
 
 @functools.partial(jax.jit, static_argnums=2)
 def _evaluate(array: jax.Array, data: Modes | Photons | None, how: Glynn | Recurrence) -> jax.Array:
-    """The permanents of a batch, in chunks that keep the memory of small matrices bounded."""
-    batch = array.shape[:-2]
+    """The permanents of a batch."""
     one = functools.partial(_one, how=how)
-    if not batch:
-        return one((array, data))
-    size = math.prod(batch)
-    flat = jax.tree.map(lambda x: x.reshape(size, *x.shape[len(batch) :]), (array, data))
-    chunks = -(-size // max(1, BATCH_TERMS // how.terms))
-    if chunks <= 1:
-        return jax.vmap(one)(flat).reshape(batch)
-    chunk = -(-size // chunks)
-
-    def cut(x: jax.Array) -> jax.Array:
-        padded = jnp.pad(x, ((0, chunks * chunk - size), *((0, 0),) * (x.ndim - 1)))
-        return padded.reshape(chunks, chunk, *x.shape[1:])
-
-    values = lax.map(jax.vmap(one), jax.tree.map(cut, flat))
-    return values.reshape(-1)[:size].reshape(batch)
+    return over_batch(one, (array, data), array.shape[:-2], BATCH_TERMS // how.terms)

@@ -44,16 +44,10 @@ def _balance(matrix: jax.Array, counts: jax.Array | np.ndarray, powers: Any, shi
     return _Balanced(balanced, rows, columns, lost, finite)
 
 
-def _restore(mantissa: Planes, exponent: jax.Array, finite: jax.Array) -> jax.Array:
-    # NaN whenever an entry is not finite: a sum with NaN or Inf in it may be either, by chance of its order.
-    poison = jnp.where(finite, 0, jnp.nan).astype(mantissa.re.dtype)
-    return mantissa.map(lambda plane: _scaling.scale(plane, exponent) + poison).array()
-
-
 def recurrence(matrix: jax.Array, photons: Photons, how: Recurrence) -> jax.Array:
     """The permanent of one matrix by the subset recurrence, which JAX differentiates as it stands: + and x only."""
     balanced = _balance(matrix, photons.counts, photons.powers, how.shift)
-    return _restore(value_by_recurrence(balanced.matrix, photons, how.radices), balanced.lost, balanced.finite)
+    return _scaling.restore(value_by_recurrence(balanced.matrix, photons, how.radices), balanced.lost, balanced.finite)
 
 
 def _or_plain(modes: program.Modes | None, matrix: jax.Array) -> program.Modes:
@@ -66,7 +60,7 @@ def glynn(matrix: jax.Array, modes: program.Modes | None, how: Glynn) -> jax.Arr
     modes = _or_plain(modes, matrix)
     balanced = _balance(matrix, modes.counts, modes.powers, how.shift)
     mantissa = program.value(balanced.matrix, modes, plan(how.radices), how.power_bits)
-    return _restore(mantissa, balanced.lost, balanced.finite)
+    return _scaling.restore(mantissa, balanced.lost, balanced.finite)
 
 
 def minors(matrix: jax.Array, modes: program.Modes | None, how: Glynn) -> jax.Array:
@@ -74,7 +68,9 @@ def minors(matrix: jax.Array, modes: program.Modes | None, how: Glynn) -> jax.Ar
     modes = _or_plain(modes, matrix)
     balanced = _balance(matrix, modes.counts, modes.powers, how.shift)
     mantissa = all_minors(balanced.matrix, modes, plan(how.radices, MINORS_LANES, MINORS_BLOCK), how.power_bits)
-    return _restore(mantissa, balanced.lost - balanced.rows[:, None] - balanced.columns[None, :], balanced.finite)
+    return _scaling.restore(
+        mantissa, balanced.lost - balanced.rows[:, None] - balanced.columns[None, :], balanced.finite
+    )
 
 
 @glynn.defjvp

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -55,6 +57,12 @@ class Planes:
             return Planes(self.re * other.re, None)
         return Planes(self.re * other.re - self.im * other.im, self.re * other.im + self.im * other.re)
 
+    def conj(self) -> Planes:
+        return Planes(self.re, None if self.im is None else -self.im)
+
+    def squared_modulus(self) -> jax.Array:
+        return self.re * self.re if self.im is None else self.re * self.re + self.im * self.im
+
     def where(self, keep: jax.Array, other: Planes) -> Planes:
         """This number where `keep`, the other elsewhere."""
         if self.im is None or other.im is None:
@@ -64,6 +72,10 @@ class Planes:
     def one(self) -> Planes:
         """The number 1 in the shape of this one."""
         return Planes(jnp.ones_like(self.re), None if self.im is None else jnp.zeros_like(self.im))
+
+    def sum(self, axis: int) -> Planes:
+        """Sums over one axis, both planes in one kernel that no consumer recomputes."""
+        return _sum(self, axis)
 
     def combine(self, coefficients: jax.Array | np.ndarray) -> Planes:
         """Sums over the first axis: (k, l) numbers and (k, words) real coefficients give (l, words)."""
@@ -76,20 +88,54 @@ class Planes:
         return Planes(sums[:rows], sums[rows:])
 
 
-def together(numbers: list[Planes]) -> list[Planes]:
-    """The same numbers, computed in one kernel that shares their common parts, and kept in memory.
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _sum(numbers: Planes, axis: int) -> Planes:
+    # XLA fuses a plain sum into its consumers: through a chain of sums and gathers it would compute the first sum
+    # exponentially often.
+    return _reduce(numbers, axis)
 
-    A variadic reduction is the only multi-output fusion that XLA:CPU makes, and no consumer recomputes one. The axis
-    that is reduced has a second, masked element: an axis of size 1 would be simplified away, and LLVM drops the
-    masked half when it unrolls the two.
-    """
+
+@_sum.defjvp
+def _sum_jvp(axis: int, primals: tuple[Planes], tangents: tuple[Planes]) -> tuple[Planes, Planes]:
+    return _sum(primals[0], axis), tangents[0].map(lambda plane: jnp.sum(plane, axis=axis))
+
+
+def _reduce(numbers: Any, axis: int) -> Any:
+    """Sums of planes of one shape: a variadic reduction is the only multi-output fusion that XLA:CPU makes, and no
+    consumer recomputes one."""
     planes, structure = jax.tree.flatten(numbers)
-    shape = jnp.broadcast_shapes(*(plane.shape for plane in planes))
-    first = jnp.broadcast_to(jnp.arange(2) == 0, (*shape, 2))
-    nothing = jnp.zeros((), planes[0].dtype)
-    masked = [jnp.where(first, jnp.broadcast_to(plane, shape)[..., None], nothing) for plane in planes]
+    # A single operand would make it a plain reduction, which XLA splits among threads however small it is: a second,
+    # of zeros, of which one is used so that it is not taken away.
+    operands = [*planes, jnp.zeros_like(planes[0])] if len(planes) == 1 else planes
+    zeros = [jnp.zeros((), plane.dtype) for plane in operands]
 
     def add(x: list[jax.Array], y: list[jax.Array]) -> list[jax.Array]:
         return [a + b for a, b in zip(x, y, strict=True)]
 
-    return jax.tree.unflatten(structure, lax.reduce(masked, [nothing] * len(planes), add, (len(shape),)))
+    sums = lax.reduce(operands, zeros, add, (axis,))
+    if len(planes) == 1:
+        sums = [sums[0] + sums[1][(0,) * sums[1].ndim]]
+    return jax.tree.unflatten(structure, sums)
+
+
+@jax.custom_jvp
+def together(numbers: list[Planes]) -> list[Planes]:
+    """The same numbers, computed in one kernel that shares their common parts, and kept in memory.
+
+    The axis that is reduced has a second, masked element: an axis of size 1 would be simplified away; LLVM drops the
+    masked half when it unrolls the two.
+    """
+    shape = jnp.broadcast_shapes(*(plane.shape for plane in jax.tree.leaves(numbers)))
+    first = jnp.broadcast_to(jnp.arange(2) == 0, (*shape, 2))
+
+    def masked(plane: jax.Array) -> jax.Array:
+        return jnp.where(first, jnp.broadcast_to(plane, shape)[..., None], jnp.zeros((), plane.dtype))
+
+    return _reduce(jax.tree.map(masked, numbers), len(shape))
+
+
+@together.defjvp
+def _together_jvp(primals: tuple[list[Planes]], tangents: tuple[list[Planes]]) -> tuple[list[Planes], list[Planes]]:
+    (numbers,), (slopes,) = primals, tangents
+    shape = jnp.broadcast_shapes(*(plane.shape for plane in jax.tree.leaves(numbers)))
+    return together(numbers), jax.tree.map(lambda plane: jnp.broadcast_to(plane, shape), slopes)

@@ -1,0 +1,1 @@
+"""The hafnian and the loop hafnian: tables, program, pairs, photons (mathematics), launch (sizes), rule, api."""

@@ -1,0 +1,36 @@
+"""Photon counts: the rows they stand for, padded to one size, and the order that suits the recurrence over counts."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def padded(
+    matrix: jax.Array, loops: jax.Array | None, mode: jax.Array, photons: jax.Array
+) -> tuple[jax.Array, jax.Array | None]:
+    """Rows and columns written out, (total, total), followed by what changes no hafnian: pairs matched with each other,
+    or, with loops, vertices alone with a loop of 1."""
+    total = mode.shape[-1]
+    place = jnp.arange(total, dtype=photons.dtype)
+    real = place < photons
+    both = real[:, None] & real[None, :]
+    rows = matrix[mode[:, None], mode[None, :]]
+    if loops is not None:
+        return jnp.where(both, rows, jnp.zeros((), rows.dtype)), jnp.where(real, loops[mode], jnp.ones((), loops.dtype))
+    # The k-th vertex beyond the photons is matched with the one whose k differs in the last bit.
+    beyond = place - photons
+    partner = (beyond[:, None] ^ 1) == beyond[None, :]
+    pairs = ~real[:, None] & ~real[None, :] & partner
+    return jnp.where(both, rows, pairs.astype(rows.dtype)), None
+
+
+def ranked(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    """Counts from large to small, cut to the most modes in use; the modes in that order; the largest of each plus 1."""
+    order = np.argsort(-counts, axis=-1, kind="stable")
+    sorted_counts = np.take_along_axis(counts, order, axis=-1)
+    used = int((sorted_counts > 0).sum(axis=-1).max(initial=0))
+    sorted_counts, order = sorted_counts[..., :used], order[..., :used]
+    largest = sorted_counts.max(axis=tuple(range(counts.ndim - 1)), initial=0)
+    return sorted_counts, order, tuple(int(count) + 1 for count in largest)

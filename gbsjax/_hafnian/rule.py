@@ -1,0 +1,89 @@
+"""The hafnian of one matrix with its derivative rule, above every backend."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from gbsjax import _scaling
+from gbsjax._hafnian import low_rank, pairs, photons, program
+from gbsjax._hafnian.launch import MatchedPairs, Photons, Subsets
+from gbsjax.numbers import Planes
+
+
+def _symmetric(matrix: jax.Array) -> jax.Array:
+    # Equal entries stay what they are, to the last bit and up to the end of the range.
+    return matrix + (matrix.T - matrix) / 2
+
+
+def _planes(loops: jax.Array | None) -> Planes | None:
+    return None if loops is None else Planes.of(loops)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(2,))
+def by_subsets(matrix: jax.Array, loops: jax.Array | None, how: Subsets) -> jax.Array:
+    """The subset recurrence for one (n, n) matrix."""
+    planes = Planes.of(_symmetric(matrix))
+    balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), how.size, diagonal=False)
+    return _scaling.restore(program.value(balanced, ends, how.pairs), jnp.sum(taken, dtype=taken.dtype), finite)
+
+
+def slopes(matrix: jax.Array, loops: jax.Array | None, how: Subsets) -> tuple[jax.Array, jax.Array | None]:
+    """All derivatives, by the entries above the diagonal (n, n) and by the loops (n,)."""
+    planes = Planes.of(_symmetric(matrix))
+    balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), how.size, diagonal=False)
+    by_entry, by_loop = program.slopes(balanced, ends, how.pairs)
+    lost = jnp.sum(taken, dtype=taken.dtype)
+    first = _scaling.restore(by_entry, lost - taken[:, None] - taken[None, :], finite)
+    return first, None if loops is None else _scaling.restore(by_loop, lost - taken, finite)
+
+
+@by_subsets.defjvp
+def _by_subsets_jvp(how, primals, tangents):
+    # A hafnian is linear in every entry above the diagonal and in every loop: the derivative by an entry is the hafnian
+    # without its two vertices, and the program of all of them is plain JAX, which every higher derivative follows.
+    matrix, loops = primals
+    by_entry, by_loop = slopes(matrix, loops, how)
+    tangent = jnp.sum(by_entry * _symmetric(tangents[0]))
+    if by_loop is not None:
+        tangent = tangent + jnp.sum(by_loop * tangents[1])
+    return by_subsets(matrix, loops, how), tangent
+
+
+def by_pairs(matrix: jax.Array, loops: jax.Array | None, how: MatchedPairs, progress: bool) -> jax.Array:
+    """The matched-pair recursion for one (n, n) matrix, which JAX differentiates as it stands: + and x only."""
+    n = matrix.shape[0]
+    matrix = jnp.where(np.eye(n, dtype=bool), jnp.zeros((), matrix.dtype), _symmetric(matrix))
+    balanced, ends, taken, finite = _scaling.balance(Planes.of(matrix), _planes(loops), how.size, diagonal=False)
+    if n < how.size:
+        # A vertex of its own, with a loop of 1.
+        balanced = balanced.map(lambda plane: jnp.pad(plane, ((0, 1), (0, 1))))
+        assert ends is not None
+        ends = Planes(
+            jnp.pad(ends.re, (0, 1), constant_values=1), None if ends.im is None else jnp.pad(ends.im, (0, 1))
+        )
+    return _scaling.restore(pairs.value(balanced, ends, progress), jnp.sum(taken, dtype=taken.dtype), finite)
+
+
+def by_photons(matrix: jax.Array, loops: jax.Array | None, counts: jax.Array, how: Photons) -> jax.Array:
+    """The recurrence over photon counts for one (k, k) matrix, which JAX differentiates as it stands."""
+    # The entry A_ii joins two photons of mode i: a mode of one photon has none.
+    read = ~np.eye(len(how.radices), dtype=bool) | (np.array(how.radices) > 2)
+    planes = Planes.of(jnp.where(read, _symmetric(matrix), jnp.zeros((), matrix.dtype)))
+    total = sum(radix - 1 for radix in how.radices)
+    balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), total, diagonal=True)
+    lost = jnp.sum(taken * counts.astype(taken.dtype), dtype=taken.dtype)
+    return _scaling.restore(photons.value(balanced, ends, counts, how.radices), lost, finite)
+
+
+def by_factor(factor: jax.Array) -> jax.Array:
+    """The hafnian of G G^T for one (n, k) factor."""
+    n, rank = factor.shape
+    # Columns are variables of one law, so only rows may be scaled apart.
+    _, rows, _, finite = _scaling.equilibrate(Planes.of(factor), 0)
+    taken = rows + ((n * rank).bit_length() + 1) // 2
+    balanced = Planes.of(factor).map(lambda plane: _scaling.scale(plane, -taken[:, None], steps=2))
+    return _scaling.restore(low_rank.value(balanced), jnp.sum(taken, dtype=taken.dtype), finite)
