@@ -66,9 +66,10 @@ def test_timing_stops_at_wrong_numbers():
 
 
 @pytest.mark.full
-def test_throughput_study_in_small(tmp_path):
+@pytest.mark.parametrize("function", ["permanent", "torontonian"])
+def test_throughput_study_in_small(tmp_path, function):
     throughput = pytest.importorskip("experiments.throughput", reason="needs the experiments extra")
-    path = throughput.run(["permanent"], [4], [1, 8], 3, 0.1, tmp_path, None)
+    path = throughput.run(function, [4], [1, 8], 3, 0.1, tmp_path, None)
     record = json.loads(path.read_text())
     engines = {row["engine"] for row in record["rows"]}
     assert {"gbsjax jit", "gbsjax eager", "The Walrus"} <= engines

@@ -1,0 +1,133 @@
+"""What a throughput study times: seeded inputs and engines, gbsjax and its peers, function by function."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from experiments import _inputs
+
+FUNCTIONS = ("permanent", "hafnian", "loop_hafnian", "torontonian", "loop_torontonian")
+SIZES = {
+    "permanent": list(range(4, 23, 2)),
+    "hafnian": list(range(4, 25, 4)),
+    "loop_hafnian": list(range(4, 21, 4)),
+    "torontonian": list(range(2, 15, 2)),
+    "loop_torontonian": list(range(2, 13, 2)),
+}
+Engine = Callable[[], np.ndarray]
+
+
+def work(function: str, n: int) -> float:
+    """Rough multiply-adds of one value, to leave out cells that would take too long."""
+    if function == "permanent":
+        return n * 2.0**n
+    return n * 1.618 ** (n + 2) if "hafnian" in function else 48 * 2.0**n
+
+
+def inputs(function: str, n: int, batch: int) -> list[np.ndarray]:
+    """The arrays of a batch: matrices, and gammas where the function has them."""
+    rng = _inputs.generator(0, n, batch)
+    if function == "permanent":
+        return [_inputs.gaussian(rng, batch, n, n)]
+    if "hafnian" in function:
+        return [np.stack([_inputs.symmetric(rng, n) for _ in range(batch)])]
+    matrices = np.stack([_inputs.click_matrix(rng, n) for _ in range(batch)])
+    if function == "torontonian":
+        return [matrices]
+    displacement = 0.2 * _inputs.gaussian(rng, batch, n)
+    return [matrices, np.concatenate([displacement, displacement.conj()], axis=-1)]
+
+
+def _peers(function: str, n: int) -> dict[str, Callable[..., Any]]:
+    """Every peer's documented ways to one value."""
+    import thewalrus
+
+    found: dict[str, Callable[..., Any]] = {}
+    if function == "permanent":
+        found["The Walrus"] = thewalrus.perm
+        if importlib.util.find_spec("exqalibur"):
+            import exqalibur
+
+            kernel = exqalibur.permanent_cx  # pyright: ignore[reportAttributeAccessIssue]
+            # Its "glynn" is the faster of its two methods at every size here; "ryser" loses digits (docs, accuracy).
+            found["exqalibur"] = lambda matrix: kernel(matrix, "glynn")
+    elif function == "hafnian":
+        found["The Walrus"] = thewalrus.hafnian
+        found["The Walrus recursive"] = lambda matrix: thewalrus.hafnian(matrix, method="recursive")
+    elif function == "loop_hafnian":
+        found["The Walrus"] = lambda matrix: thewalrus.hafnian(matrix, loop=True)
+        found["The Walrus recursive"] = lambda matrix: thewalrus.hafnian(matrix, loop=True, method="recursive")
+    elif function == "torontonian":
+        found["The Walrus"] = thewalrus.tor
+    else:
+        found["The Walrus"] = thewalrus.ltor
+    if importlib.util.find_spec("piquasso"):
+        from piquasso._math import hafnian, permanent
+
+        once = np.ones(n, np.uint64)
+        if function == "permanent":
+            found["Piquasso"] = lambda matrix: permanent.permanent(matrix, once, once)
+        elif function == "hafnian":
+            found["Piquasso"] = lambda matrix: hafnian.hafnian_with_reduction(matrix, np.ones(n, np.int32))
+        elif function == "loop_hafnian":
+            import jax.numpy as jnp
+            from piquasso._math.jax.hafnian import loop_hafnian_with_reduction
+
+            every = np.ones(n, np.int32)
+            found["Piquasso"] = lambda matrix: hafnian.loop_hafnian_with_reduction(
+                matrix, np.ascontiguousarray(np.diagonal(matrix)), every
+            )
+            found["Piquasso JAX"] = lambda matrix: complex(
+                loop_hafnian_with_reduction(jnp.asarray(matrix), jnp.diagonal(jnp.asarray(matrix)), every)
+            )
+    return found
+
+
+def values(function: str, arrays: list[np.ndarray]) -> dict[str, Engine]:
+    """gbsjax in one call, compiled by the caller and not; peers have no batch and loop."""
+    import jax
+
+    import gbsjax
+
+    ours = getattr(gbsjax, function)
+    single = len(arrays[0]) == 1
+    on_device = [jax.numpy.asarray(x[0] if single else x) for x in arrays]
+    compiled = jax.jit(ours)
+    engines: dict[str, Engine] = {
+        "gbsjax jit": lambda: np.atleast_1d(compiled(*on_device)),
+        "gbsjax eager": lambda: np.atleast_1d(ours(*on_device)),
+    }
+    for name, peer in _peers(function, arrays[0].shape[-1]).items():
+        engines[name] = lambda peer=peer: np.array([peer(*one) for one in zip(*arrays, strict=True)])
+    return engines
+
+
+def gradients(function: str, arrays: list[np.ndarray]) -> dict[str, Engine]:
+    """All derivatives by the matrix: gbsjax in one pass; for permanents The Walrus as n^2 permanents of minors."""
+    import jax
+    import thewalrus
+
+    import gbsjax
+
+    ours = getattr(gbsjax, function)
+    holomorphic = "torontonian" not in function
+    compiled = jax.jit(jax.vmap(jax.grad(ours, holomorphic=holomorphic)))
+    if len(arrays[0]) == 1:
+        alone = jax.jit(jax.grad(ours, holomorphic=holomorphic))
+        on_device = [jax.numpy.asarray(x[0]) for x in arrays]
+        engines: dict[str, Engine] = {"gbsjax jit": lambda: np.asarray(alone(*on_device))}
+    else:
+        on_device = [jax.numpy.asarray(x) for x in arrays]
+        engines = {"gbsjax jit": lambda: np.asarray(compiled(*on_device))}
+    matrices, n = arrays[0], arrays[0].shape[-1]
+    # n^2 permanents a matrix: minutes beyond this for what gbsjax does in milliseconds.
+    if function == "permanent" and len(matrices) * 2.0**n * n**3 <= 2.0**27:
+        keep = [[k for k in range(n) if k != i] for i in range(n)]
+        engines["The Walrus"] = lambda: np.array(
+            [[[thewalrus.perm(m[np.ix_(keep[i], keep[j])]) for j in range(n)] for i in range(n)] for m in matrices]
+        )
+    return engines
