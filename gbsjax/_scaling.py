@@ -72,23 +72,42 @@ def balance(
     where it is read.
     """
     n = matrix.re.shape[0]
+    dtype = matrix.re.dtype
     sizes = _sizes(matrix)
     if not diagonal:
         sizes = jnp.where(np.eye(n, dtype=bool), 0, sizes)
-    zero = -(2**20)
-    exponents = jnp.where(sizes > 0, exponent_of(sizes), zero)
-    ends = jnp.full((n,), zero) if loops is None else 2 * jnp.where(_sizes(loops) > 0, exponent_of(_sizes(loops)), zero)
-    ends = ends.astype(exponents.dtype)
-    # D_i D_j is taken out at once, whatever the range of D; the second step leaves no entry above 1, whatever the rest.
-    rows = jnp.maximum(jnp.max(exponents, axis=1, initial=zero), (ends + 1) >> 1)
-    taken = jnp.where(rows > zero // 2, rows - (jnp.max(rows, initial=zero) >> 1), 0)
-    rows = jnp.maximum(jnp.max(exponents - taken[:, None] - taken[None, :], axis=1, initial=zero), ends - 2 * taken)
-    taken = taken + jnp.where(rows > zero // 2, (rows + 1) >> 1, 0) + (photons.bit_length() + 1) // 2
-    largest = jnp.max(sizes, initial=0) if loops is None else jnp.max(sizes, initial=0) + jnp.max(_sizes(loops))
-    both = taken[:, None] + taken[None, :]
-    balanced = matrix.map(lambda plane: scale(plane, -both, steps=2))
-    ends_balanced = None if loops is None else loops.map(lambda plane: scale(plane, -taken, steps=2))
-    return balanced, ends_balanced, taken, jnp.isfinite(largest)
+    ends = jnp.zeros((n,), dtype) if loops is None else _sizes(loops)
+    rows, one = jnp.max(sizes, axis=1, initial=0), jnp.maximum(jnp.max(sizes, axis=1, initial=0), ends)
+    first, alone = jnp.where(rows > 0, exponent_of(rows), -(2**20)), exponent_of(ends)
+    first = jnp.where(ends > 0, jnp.maximum(first, alone), first)
+    used = one > 0
+    top, bottom = jnp.max(jnp.where(used, first, -(2**20))), jnp.min(jnp.where(used, first, 2**20))
+    # D_i D_j is taken out at once where its range is not the whole of the dtype; half a row never leaves more than 1.
+    near = top - bottom < int(jnp.finfo(dtype).maxexp) - 100
+    taken = jnp.where(used, jnp.where(near, first - (top >> 1), (first + 1) >> 1), 0)
+    # The second step leaves no entry above 1, whatever the rest.
+    p, q, a, b = _factors(taken, dtype)
+    rows = jnp.max(sizes * p * q, axis=1, initial=0)
+    more = jnp.where(rows > 0, exponent_of(rows), -(2**20))
+    ends_now = ends * a * b
+    more = jnp.where(ends_now > 0, jnp.maximum(more, 2 * exponent_of(ends_now)), more)
+    taken = taken + jnp.where(more > -(2**20), (more + 1) >> 1, 0) + (photons.bit_length() + 1) // 2
+    p, q, a, b = _factors(taken, dtype)
+    balanced = matrix.map(lambda plane: plane * p * q)
+    ends_balanced = None if loops is None else loops.map(lambda plane: plane * a * b)
+    return balanced, ends_balanced, taken, jnp.isfinite(jnp.max(one, initial=0))
+
+
+def _factors(taken: jax.Array, dtype: jnp.dtype) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """2**-(taken_i + taken_j) as two factors (n, n), and 2**-taken_i as two (n,).
+
+    Two, so that each is in range wherever the result is; and made from n powers of two, n^2 of which would cost more
+    than the smallest hafnians. The bound keeps 0 from meeting inf.
+    """
+    half, rest = (power_of_two(-part, dtype) for part in (taken >> 1, taken - (taken >> 1)))
+    most = float(jnp.finfo(dtype).max) / 2
+    first, second = (jnp.minimum(part[:, None] * part[None, :], most) for part in (half, rest))
+    return first, second, half, rest
 
 
 def _sizes(numbers: Planes) -> jax.Array:

@@ -13,7 +13,7 @@ import numpy as np
 import typer
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-FUNCTIONS = ("permanent",)
+FUNCTIONS = ("permanent", "hafnian", "loop_hafnian", "torontonian")
 SUFFIXES = (".npy", ".npz", ".csv", ".mtx")
 
 
@@ -82,22 +82,26 @@ def _as_json(value: complex | float) -> Any:
 def evaluate(
     function: Annotated[str, typer.Argument(help=f"One of: {', '.join(FUNCTIONS)}.")],
     matrix: Annotated[Path, typer.Argument(help="A square matrix: .npy, .npz (one array), .csv or .mtx.")],
-    bound: Annotated[bool, typer.Option("--bound", help="Also a rigorous bound of the error.")] = False,
+    bound: Annotated[bool, typer.Option("--bound", help="Also a rigorous bound of the error (permanent).")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,
 ) -> None:
     """Evaluate a matrix function on the matrix in a file: value, error bound where asked, time."""
     if function not in FUNCTIONS:
         raise _Refused(f"function must be one of {', '.join(FUNCTIONS)}, got {function!r}.")
+    if bound and function != "permanent":
+        raise _Refused(f"--bound is for the permanent so far, got {function!r}.")
     entries = read_matrix(matrix)
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    from gbsjax import permanent
+    import gbsjax
     from gbsjax._permanent.bound import glynn_error_bound
 
     def timed() -> tuple[complex | float, float]:
         start = time.perf_counter()
-        return permanent(entries).item(), time.perf_counter() - start
+        with gbsjax.show_progress(function):
+            value = getattr(gbsjax, function)(entries).item()
+        return value, time.perf_counter() - start
 
     try:
         (_, first), (value, second) = timed(), timed()

@@ -22,7 +22,7 @@ PAIR_BREADTH = 8
 # Measured per multiply-add against the subset recurrence: its products are cut late and its arrays leave the cache.
 PAIRS_PER_ADD = 3
 # Multiply-adds of one chunk of a batch.
-BATCH_TERMS = 2**17
+BATCH_TERMS = 2**19
 
 
 class Subsets(NamedTuple):
