@@ -126,9 +126,12 @@ def main() -> None:
     parser.add_argument("--events", type=_arguments.positive, default=3, help="events, from the first")
     parser.add_argument("--dps", type=_arguments.positive, default=40, help="decimal digits of the truth")
     options = parser.parse_args()
-    if options.data is None and options.plot is None:
+    if options.plot:
+        print(f"figure:   {plot(options.plot)}")
+        return
+    if options.data is None:
         raise ValueError(f"--data is needed: a folder with {', '.join(FILES)}.")
-    path = options.plot or run(options.data, options.sizes, options.events, options.dps, options.out, options.tag)
+    path = run(options.data, options.sizes, options.events, options.dps, options.out, options.tag)
     print(f"artifact: {path}\nfigure:   {plot(path)}")
 
 

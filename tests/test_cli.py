@@ -115,3 +115,16 @@ def test_a_damaged_transmission_matrix_is_one_line(command, tmp_path):
     assert code == 2
     assert "T_full.npy" in err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("function", "value"), [("hafnian", 15), ("loop_hafnian", 76)])
+def test_other_functions(command, ones, function, value):
+    code, out, _ = command("eval", function, ones, "--json")
+    assert code == 0
+    assert json.loads(out)["value"] == value
+
+
+def test_a_bound_is_for_the_permanent(command, ones):
+    code, _, err = command("eval", "hafnian", ones, "--bound")
+    assert code == 2
+    assert err == "gbsjax: --bound is for the permanent so far, got 'hafnian'.\n"

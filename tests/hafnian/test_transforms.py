@@ -63,6 +63,7 @@ def test_second_and_third_derivatives():
     assert float(hessian[0, 1, 2, 3]) == pytest.approx(float(exact) / 4, rel=1e-13)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "matrix", [np.zeros((4, 4)), np.ones((4, 4)), np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1), np.eye(4)]
 )

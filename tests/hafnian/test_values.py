@@ -195,6 +195,7 @@ def test_traced_patterns_beyond_total_are_nan():
     assert np.isnan(np.asarray(values)).tolist() == [True, False, False, True, False]
 
 
+@pytest.mark.full
 def test_submatrix_is_what_repeats_mean():
     matrix = _inputs.symmetric(_inputs.generator(1), 4)
     rows, ends = jax.jit(lambda counts: gbsjax.submatrix(matrix, counts, total=6))(PATTERNS)
