@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import jax
 
-_listeners: list[Callable[[], None]] = []
+# The open bars with their task, the innermost last.
+_bars: list[tuple[Any, Any]] = []
 
 
 @contextlib.contextmanager
@@ -47,32 +49,37 @@ def show_progress(description: str = "evaluating") -> Iterator[None]:
     )
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TimeRemainingColumn(), transient=True, console=Console(stderr=True)) as bar:
-        task = bar.add_task(description, total=None)
-        _listeners.append(lambda: bar.advance(task))
-        _totals.append(lambda rounds: bar.update(task, total=rounds))
-        try:
-            yield
-            jax.effects_barrier()
-        finally:
-            _listeners.pop()
-            _totals.pop()
-
-
-_totals: list[Callable[[int], None]] = []
+    bar = Progress(*columns, TimeRemainingColumn(), transient=True, console=Console(stderr=True))
+    _bars.append((bar, bar.add_task(description, total=None)))
+    try:
+        yield
+        jax.effects_barrier()
+    finally:
+        _bars.pop()
+        # Without a terminal, stopping a bar that never appeared would print an empty line.
+        if bar.live.is_started:
+            bar.stop()
 
 
 def wanted() -> bool:
-    """Whether a bar is open."""
-    return bool(_listeners)
+    """Whether a bar was asked for."""
+    return bool(_bars)
 
 
 def expect(rounds: int) -> None:
-    """How many reports an evaluation will make."""
-    if _totals:
-        _totals[-1](rounds)
+    """How many reports an evaluation will make; the bar appears."""
+    if _bars:
+        bar, task = _bars[-1]
+        bar.reset(task, total=rounds)
+        bar.start()
+
+
+def _report(_: object) -> None:
+    if _bars:
+        bar, task = _bars[-1]
+        bar.advance(task)
 
 
 def advance(after: jax.Array) -> None:
     """Report one round when `after` is known; traced into the program."""
-    jax.debug.callback(lambda _: _listeners[-1]() if _listeners else None, after)
+    jax.debug.callback(_report, after)
