@@ -61,7 +61,6 @@ def _peers(function: str, n: int) -> dict[str, Callable[..., Any]]:
         found["The Walrus recursive"] = lambda matrix: thewalrus.hafnian(matrix, method="recursive")
     elif function == "loop_hafnian":
         found["The Walrus"] = lambda matrix: thewalrus.hafnian(matrix, loop=True)
-        found["The Walrus recursive"] = lambda matrix: thewalrus.hafnian(matrix, loop=True, method="recursive")
     elif function == "torontonian":
         found["The Walrus"] = thewalrus.tor
     else:

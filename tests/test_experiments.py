@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from experiments import _arguments, _inputs, _provenance, _timing, accuracy_permanent
+from experiments import _arguments, _inputs, _provenance, _timing, accuracy_permanent, accuracy_torontonian
 
 
 def test_inputs_are_seeded_and_what_they_say():
@@ -54,6 +54,20 @@ def test_accuracy_study_in_small(tmp_path, monkeypatch, capsys):
     # The expected finding: at this cancellation float64 keeps one to four digits.
     assert 1e-4 < hardest["summary"]["gbsjax_fp64"]["max"] < 1e-1
     assert hardest["summary"]["gbsjax_dd"] is None
+    assert "kappa" in capsys.readouterr().out
+
+
+def test_torontonian_study_in_small(tmp_path, capsys):
+    with pytest.raises(ValueError, match=r"no T_full\.npy, squeezing_parameters\.txt"):
+        accuracy_torontonian.device(tmp_path)
+    np.save(tmp_path / "T_full.npy", np.sqrt(0.5) * _inputs.unitary(_inputs.generator(0), 4))
+    np.savetxt(tmp_path / "squeezing_parameters.txt", [1.0, 1.2])
+    np.save(tmp_path / "events_band13_32.npy", np.array([[1, 1, 0, 1], [1, 1, 1, 0]], np.int8))
+    path = accuracy_torontonian.run(tmp_path, [2, 3], 2, 30, tmp_path, None)
+    record = json.loads(path.read_text())
+    assert [row["k"] for row in record["rows"]] == [2, 2, 3, 3]
+    assert all(row["errors"]["gbsjax_fp64"] < 1e-15 * row["kappa"] * row["cond"] for row in record["rows"])
+    assert accuracy_torontonian.plot(path).exists()
     assert "kappa" in capsys.readouterr().out
 
 
