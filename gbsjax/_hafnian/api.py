@@ -252,6 +252,11 @@ def _with_repeats(
     counts = _checks.counts(name, "repeats", options.repeats, array.shape[-1])
     batch = broadcast(name, "matrix, loops and repeats", batch, counts.shape[:-1])
     total = _checks.photons_or_clicks(name, "repeats", counts, options.total)
+    if options.method == "photons" and not isinstance(counts, np.ndarray):
+        raise ValueError(
+            f"{name}: method='photons' compiles for given counts, and these are traced (inside jit or vmap). Keep "
+            "repeats outside the traced function, or drop the method."
+        )
     ordered, order, radices = ranked(counts) if isinstance(counts, np.ndarray) else (None, None, None)
     how = choose(total + (total % 2 if loops is None else 0), loops is not None, radices, options.method)
     what = f"a pattern of {total} photons"

@@ -48,6 +48,11 @@ SKEW = np.array([[0.0, 1], [2, 0]])
         (lambda: gbsjax.loop_hafnian(np.ones((2, 4, 4)), np.ones((3, 4))), ValueError, r"must broadcast"),
         (lambda: gbsjax.low_rank_hafnian(np.ones(3)), ValueError, r"factor must have shape \(\*batch, n, k\)"),
         (lambda: gbsjax.submatrix(M, [3, 3, 0, 0], total=4), ValueError, r"at least the 6 photons .*got 4"),
+        (
+            lambda: jax.jit(lambda r: gbsjax.hafnian(M, repeats=r, total=4, method="photons"))(np.ones(4, int)),
+            ValueError,
+            r"method='photons' compiles for given counts",
+        ),
         (lambda: gbsjax.select(sum, 4), TypeError, r"must be a matrix function of gbsjax"),
     ],
 )

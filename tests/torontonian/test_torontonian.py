@@ -38,8 +38,8 @@ def test_vacuum_and_no_modes():
 @pytest.mark.parametrize("modes", [1, 2, 3, 5, pytest.param(8, marks=pytest.mark.full)])
 @pytest.mark.parametrize("real", [False, True])
 def test_against_many_digits(modes, real):
-    # Over sizes and kinds, light from weak to strong and loss from none to much: 30 states each, 15 of eight modes.
-    states = 15 if modes == 8 else 30
+    # Over sizes and kinds, light from weak to strong and loss from none to much: 35 states each, 15 of eight modes.
+    states = 15 if modes == 8 else 35
     rng = _inputs.generator(modes, real)
     settings = [(0.1, 0.5), (0.8, 0.5), (1.5, 0.9), (2.5, 1.0), (0.3, 0.1)]
     matrices = [_inputs.click_matrix(rng, modes, *settings[k % 5], real=real) for k in range(states)]
