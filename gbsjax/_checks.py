@@ -10,6 +10,8 @@ import numpy as np
 from jax.core import Tracer
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
+PRECISIONS = ("fp64",)
+BACKENDS = ("xla",)
 _DTYPES = frozenset(map(np.dtype, DTYPES))
 
 
@@ -21,6 +23,13 @@ def is_traced(x: object) -> bool:
 def choice(function: str, name: str, value: object, allowed: Sequence[str]) -> None:
     if value not in allowed:
         raise ValueError(f"{function}: {name} must be one of {list(allowed)}, got {value!r}.")
+
+
+def engine(function: str, precision: str, backend: str | None) -> None:
+    """Refuse tiers and backends that do not exist; None chooses."""
+    choice(function, "precision", precision, PRECISIONS)
+    if backend is not None:
+        choice(function, "backend", backend, BACKENDS)
 
 
 def array(function: str, name: str, x: object) -> jax.Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from gbsjax.numbers import Planes
@@ -63,19 +62,14 @@ def equilibrate(matrix: Planes, shift: int) -> tuple[Planes, jax.Array, jax.Arra
     return matrix.map(lambda plane: scale(plane, -taken, steps=2)), rows, columns, jnp.all(jnp.isfinite(largest))
 
 
-def balance(
-    matrix: Planes, loops: Planes | None, photons: int, diagonal: bool
-) -> tuple[Planes, Planes | None, jax.Array, jax.Array]:
+def balance(matrix: Planes, loops: Planes | None, photons: int) -> tuple[Planes, Planes | None, jax.Array, jax.Array]:
     """A balanced symmetric (n, n) matrix and its loops, the exponents (n,) taken, whether all that is read is finite.
 
-    The results are 2**-(e_i + e_j) A_ij and 2**-e_i loop_i, exactly, none above 1 / photons. The diagonal counts only
-    where it is read.
+    The results are 2**-(e_i + e_j) A_ij and 2**-e_i loop_i, exactly, none above 1 / photons.
     """
     n = matrix.re.shape[0]
     dtype = matrix.re.dtype
     sizes = _sizes(matrix)
-    if not diagonal:
-        sizes = jnp.where(np.eye(n, dtype=bool), 0, sizes)
     ends = jnp.zeros((n,), dtype) if loops is None else _sizes(loops)
     rows, one = jnp.max(sizes, axis=1, initial=0), jnp.maximum(jnp.max(sizes, axis=1, initial=0), ends)
     first, alone = jnp.where(rows > 0, exponent_of(rows), -(2**20)), exponent_of(ends)

@@ -28,9 +28,6 @@ from gbsjax._hafnian.pairs import loop_pairs
 from gbsjax._hafnian.tables import Pairs
 from gbsjax._patterns import written_out
 
-PRECISIONS = ("fp64",)
-BACKENDS = ("xla",)
-
 
 def hafnian(
     matrix: Inexact[ArrayLike, "*batch n n"],
@@ -219,9 +216,7 @@ def _symmetric_input(name: str, matrix: Any) -> jax.Array:
 
 
 def _checked(name: str, array: jax.Array, loops: jax.Array | None, options: _Options) -> jax.Array:
-    _checks.choice(name, "precision", options.precision, PRECISIONS)
-    if options.backend is not None:
-        _checks.choice(name, "backend", options.backend, BACKENDS)
+    _checks.engine(name, options.precision, options.backend)
     if options.method is not None:
         _checks.choice(name, "method", options.method, METHODS)
     size = array.shape[-1]

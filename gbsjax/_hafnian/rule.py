@@ -19,6 +19,20 @@ def _symmetric(matrix: jax.Array) -> jax.Array:
     return matrix + (matrix.T - matrix) / 2
 
 
+def _read(matrix: jax.Array, read: np.ndarray) -> jax.Array:
+    """The symmetric part, 0 where it is not read: whatever stands there must neither scale the rest nor make it NaN."""
+    return jnp.where(read, _symmetric(matrix), jnp.zeros((), matrix.dtype))
+
+
+def _pairs_read(how: Subsets) -> np.ndarray:
+    read = ~np.eye(how.size, dtype=bool)
+    if how.pairs is not None:
+        read[:] = False
+        for i, j in how.pairs:
+            read[i, j] = read[j, i] = True
+    return read
+
+
 def _planes(loops: jax.Array | None) -> Planes | None:
     return None if loops is None else Planes.of(loops)
 
@@ -26,15 +40,15 @@ def _planes(loops: jax.Array | None) -> Planes | None:
 @functools.partial(jax.custom_jvp, nondiff_argnums=(2,))
 def by_subsets(matrix: jax.Array, loops: jax.Array | None, how: Subsets) -> jax.Array:
     """The subset recurrence for one (n, n) matrix."""
-    planes = Planes.of(_symmetric(matrix))
-    balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), how.size, diagonal=False)
+    planes = Planes.of(_read(matrix, _pairs_read(how)))
+    balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), how.size)
     return _scaling.restore(program.value(balanced, ends, how.pairs), jnp.sum(taken, dtype=taken.dtype), finite)
 
 
 def slopes(matrix: jax.Array, loops: jax.Array | None, how: Subsets) -> tuple[jax.Array, jax.Array | None]:
     """All derivatives, by the entries above the diagonal (n, n) and by the loops (n,)."""
-    planes = Planes.of(_symmetric(matrix))
-    balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), how.size, diagonal=False)
+    planes = Planes.of(_read(matrix, _pairs_read(how)))
+    balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), how.size)
     by_entry, by_loop = program.slopes(balanced, ends, how.pairs)
     lost = jnp.sum(taken, dtype=taken.dtype)
     first = _scaling.restore(by_entry, lost - taken[:, None] - taken[None, :], finite)
@@ -56,8 +70,8 @@ def _by_subsets_jvp(how, primals, tangents):
 def by_pairs(matrix: jax.Array, loops: jax.Array | None, how: MatchedPairs, progress: bool) -> jax.Array:
     """The matched-pair recursion for one (n, n) matrix, which JAX differentiates as it stands: + and x only."""
     n = matrix.shape[0]
-    matrix = jnp.where(np.eye(n, dtype=bool), jnp.zeros((), matrix.dtype), _symmetric(matrix))
-    balanced, ends, taken, finite = _scaling.balance(Planes.of(matrix), _planes(loops), how.size, diagonal=False)
+    planes = Planes.of(_read(matrix, ~np.eye(n, dtype=bool)))
+    balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), how.size)
     if n < how.size:
         # A vertex of its own, with a loop of 1.
         balanced = balanced.map(lambda plane: jnp.pad(plane, ((0, 1), (0, 1))))
@@ -72,9 +86,9 @@ def by_photons(matrix: jax.Array, loops: jax.Array | None, counts: jax.Array, ho
     """The recurrence over photon counts for one (k, k) matrix, which JAX differentiates as it stands."""
     # The entry A_ii joins two photons of mode i: a mode of one photon has none.
     read = ~np.eye(len(how.radices), dtype=bool) | (np.array(how.radices) > 2)
-    planes = Planes.of(jnp.where(read, _symmetric(matrix), jnp.zeros((), matrix.dtype)))
+    planes = Planes.of(_read(matrix, read))
     total = sum(radix - 1 for radix in how.radices)
-    balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), total, diagonal=True)
+    balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), total)
     lost = jnp.sum(taken * counts.astype(taken.dtype), dtype=taken.dtype)
     return _scaling.restore(photons.value(balanced, ends, counts, how.radices), lost, finite)
 

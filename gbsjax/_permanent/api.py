@@ -18,9 +18,6 @@ from gbsjax._permanent.launch import BATCH_TERMS, Glynn, Recurrence
 from gbsjax._permanent.program import Modes
 from gbsjax._permanent.recurrence import Photons
 
-PRECISIONS = ("fp64",)
-BACKENDS = ("xla",)
-
 
 def permanent(
     matrix: Inexact[ArrayLike, "*batch k l"],
@@ -76,9 +73,7 @@ def permanent(
         24.0
     """
     name = "permanent"
-    _checks.choice(name, "precision", precision, PRECISIONS)
-    if backend is not None:
-        _checks.choice(name, "backend", backend, BACKENDS)
+    _checks.engine(name, precision, backend)
     array = _checks.array(name, "matrix", matrix)
     _checks.matrices(name, "matrix", array)
     if rows is None and cols is None:

@@ -18,9 +18,6 @@ from gbsjax._patterns import written_out
 from gbsjax._torontonian import rule
 from gbsjax._torontonian.launch import Tree
 
-PRECISIONS = ("fp64",)
-BACKENDS = ("xla",)
-
 
 def torontonian(
     matrix: Inexact[ArrayLike, "*batch 2m 2m"],
@@ -123,9 +120,7 @@ def loop_torontonian(
 def _checked(
     name: str, matrix: Any, gamma: Any, clicks: Any, total: int | None, precision: str, backend: str | None
 ) -> jax.Array:
-    _checks.choice(name, "precision", precision, PRECISIONS)
-    if backend is not None:
-        _checks.choice(name, "backend", backend, BACKENDS)
+    _checks.engine(name, precision, backend)
     array = _checks.array(name, "matrix", matrix)
     _checks.matrices(name, "matrix", array)
     _checks.square(name, "matrix", array, "Pass I - Q^-1 of a Gaussian state.")
