@@ -30,6 +30,37 @@ def over_batch(one: Callable[[Any], jax.Array], arrays: Any, batch: tuple[int, .
     return values.reshape(-1)[:size].reshape(batch)
 
 
+def lanes_last(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` of arrays, with a batch that jax.vmap adds as the last axis of every array.
+
+    `function` takes any number of further axes at the end, the same for all its arrays. Last, the batch is contiguous
+    in memory, and what is done to one element is vectorised over all; JAX by itself would put it first.
+    """
+
+    @jax.custom_batching.custom_vmap
+    def one(*arrays: Any) -> Any:
+        return function(*arrays)
+
+    @one.def_vmap
+    def _(size: int, batched: Any, *arrays: Any) -> tuple[Any, Any]:
+        def move(x: jax.Array, has: bool) -> jax.Array:
+            return jnp.moveaxis(x, 0, -1) if has else jnp.broadcast_to(x[..., None], (*x.shape, size))
+
+        # The same function again: it may be in another vmap.
+        values = one(*jax.tree.map(move, arrays, tuple(batched)))
+        return jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), values), jax.tree.map(lambda _: True, values)
+
+    # A function with a rule for vmap cannot be differentiated in reverse: derivatives are those of the plain function.
+    differentiable = jax.custom_jvp(one)
+
+    @differentiable.defjvp
+    def _(arrays: Any, slopes: Any) -> tuple[Any, Any]:
+        _, tangents = jax.jvp(function, arrays, slopes)
+        return differentiable(*arrays), tangents
+
+    return differentiable
+
+
 def broadcast(function: str, names: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The common batch shape."""
     try:

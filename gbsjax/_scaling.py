@@ -63,22 +63,24 @@ def equilibrate(matrix: Planes, shift: int) -> tuple[Planes, jax.Array, jax.Arra
 
 
 def balance(matrix: Planes, loops: Planes | None, photons: int) -> tuple[Planes, Planes | None, jax.Array, jax.Array]:
-    """A balanced symmetric (n, n) matrix and its loops, the exponents (n,) taken, whether all that is read is finite.
+    """A balanced symmetric (n, n, *lanes) matrix and its loops, the exponents (n, *lanes) taken, whether all that is
+    read is finite, (*lanes,).
 
     The results are 2**-(e_i + e_j) A_ij and 2**-e_i loop_i, exactly, none above 1 / photons.
     """
-    n = matrix.re.shape[0]
     dtype = matrix.re.dtype
     sizes = _sizes(matrix)
-    ends = jnp.zeros((n,), dtype) if loops is None else _sizes(loops)
-    rows, one = jnp.max(sizes, axis=1, initial=0), jnp.maximum(jnp.max(sizes, axis=1, initial=0), ends)
+    rows = jnp.max(sizes, axis=1, initial=0)
+    ends = jnp.zeros_like(rows) if loops is None else _sizes(loops)
+    one = jnp.maximum(rows, ends)
     first, alone = jnp.where(rows > 0, exponent_of(rows), -(2**20)), exponent_of(ends)
     first = jnp.where(ends > 0, jnp.maximum(first, alone), first)
     used = one > 0
-    top, bottom = jnp.max(jnp.where(used, first, -(2**20))), jnp.min(jnp.where(used, first, 2**20))
+    top = jnp.max(jnp.where(used, first, -(2**20)), axis=0, initial=-(2**20))
+    bottom = jnp.min(jnp.where(used, first, 2**20), axis=0, initial=2**20)
     # D_i D_j is taken out at once where its range is not the whole of the dtype; half a row never leaves more than 1.
-    near = top - bottom < int(jnp.finfo(dtype).maxexp) - 100
-    taken = jnp.where(used, jnp.where(near, first - (top >> 1), (first + 1) >> 1), 0)
+    near = (top - bottom < int(jnp.finfo(dtype).maxexp) - 100)[None]
+    taken = jnp.where(used, jnp.where(near, first - (top >> 1)[None], (first + 1) >> 1), 0)
     # The second step leaves no entry above 1, whatever the rest.
     p, q, a, b = _factors(taken, dtype)
     rows = jnp.max(sizes * p * q, axis=1, initial=0)
@@ -89,7 +91,7 @@ def balance(matrix: Planes, loops: Planes | None, photons: int) -> tuple[Planes,
     p, q, a, b = _factors(taken, dtype)
     balanced = matrix.map(lambda plane: plane * p * q)
     ends_balanced = None if loops is None else loops.map(lambda plane: plane * a * b)
-    return balanced, ends_balanced, taken, jnp.isfinite(jnp.max(one, initial=0))
+    return balanced, ends_balanced, taken, jnp.isfinite(jnp.max(one, axis=0, initial=0))
 
 
 def _factors(taken: jax.Array, dtype: jnp.dtype) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
@@ -110,7 +112,8 @@ def _sizes(numbers: Planes) -> jax.Array:
 
 
 def restore(mantissa: Planes, exponent: jax.Array, finite: jax.Array) -> jax.Array:
-    """mantissa * 2**exponent, NaN where the input was not finite."""
+    """mantissa * 2**exponent, NaN where the input was not finite (*lanes, the last axes of the mantissa)."""
     # NaN whenever an entry is not finite: a sum with NaN or Inf in it may be either, by chance of its order.
     poison = jnp.where(finite, 0, jnp.nan).astype(mantissa.re.dtype)
+    poison = lax.expand_dims(poison, range(mantissa.re.ndim - poison.ndim))
     return mantissa.map(lambda plane: scale(plane, exponent) + poison).array()

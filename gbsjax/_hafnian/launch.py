@@ -9,10 +9,11 @@ from typing import NamedTuple
 from gbsjax._hafnian.tables import Pairs
 
 METHODS = ("subsets", "pairs", "photons")
-# Levels that are compiled one by one: each takes some 40 ms to compile; beyond, one step is compiled for all.
-UNROLLED = 31
-# States a step in one compiled for all.
-CHUNK = 512
+# Levels that are compiled one by one: each takes 30 to 50 ms to compile. Of more levels, those with few states share a
+# step that is compiled once and takes a chunk of states at a time.
+UNROLLED = 10
+# States a chunk, for batches.
+LANES_CHUNK = 8
 # States of the subset recurrence, with all vertices matched with all: 2^18 are N = 26, tables of 20 MB.
 SUBSET_STATES = 2**18
 # What `method="subsets"` may still ask for: tables of a few gigabytes.
@@ -72,6 +73,11 @@ class Photons(NamedTuple):
     @property
     def terms(self) -> int:
         return self.states * (len(self.radices) + 1)
+
+
+def chunk_of(states: int) -> int:
+    """States a chunk, for one matrix: a step costs 3 us of its own, and a level is padded to whole chunks."""
+    return min(512, max(64, 2 ** (states // 128).bit_length()))
 
 
 How = Subsets | MatchedPairs | Photons

@@ -7,78 +7,141 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from gbsjax._hafnian.launch import CHUNK, UNROLLED
-from gbsjax._hafnian.tables import LOOP, Pairs, Pool, inward, outward
-from gbsjax.numbers import Planes
+from gbsjax._hafnian.launch import LANES_CHUNK, UNROLLED, chunk_of
+from gbsjax._hafnian.tables import Pairs, Pool, Steps, Sums, inward, outward, stages, steps
+from gbsjax.numbers import Planes, together
+
+Index = jax.Array | np.ndarray
 
 
 def _weights(matrix: Planes, loops: Planes | None) -> Planes:
-    """What level i multiplies by: (1, loop_i, A_i0, .., A_i(n-1)), one row a level."""
-    ones = matrix[:, :1].one()
-    first = ones if loops is None else loops[:, None]
-    return jax.tree.map(lambda *parts: jnp.concatenate(parts, axis=1), ones, first, matrix)
+    """What level i multiplies by, from column i on: (1, [loop_i,] A_i(i+1), .., A_i(n-1)), (n, columns, *lanes)."""
+    n = matrix.re.shape[0]
+    shift = 0 if loops is None else 1
+    lanes = ((0, 0),) * (matrix.re.ndim - 2)
+    wide = matrix.map(lambda plane: jnp.pad(plane, ((0, 0), (shift, 0), *lanes)))
+    place = np.arange(n + shift)[None, :] - np.arange(n)[:, None]
+
+    def at(k: int) -> jax.Array:
+        return jnp.asarray(place == k).reshape(*place.shape, *(1,) * len(lanes))
+
+    if loops is not None:
+        wide = loops[:, None].where(at(1), wide)
+    # In memory, once: every level would compute them again.
+    (kept,) = together([wide.one().where(at(0), wide)])
+    return kept
 
 
 def _pick(numbers: Planes, index: jax.Array | np.ndarray) -> Planes:
     return numbers.map(lambda plane: plane.at[index].get(mode="promise_in_bounds"))
 
 
-def _fill(pool: Pool, weights: Planes) -> Planes:
-    """Every state of a pool."""
-
-    def level(states: Planes, row: Planes, source: jax.Array | np.ndarray, first: jax.Array | int) -> Planes:
-        new = (row[:, None] * _pick(states, source)).sum(0)
-        return jax.tree.map(lambda old, new: lax.dynamic_update_slice(old, new, (first,)), states, new)
-
-    # Made from the data, not a constant: inside shard_map a carry must vary over the mesh like what is added to it.
-    room = pool.size if len(pool.sums) <= UNROLLED else pool.size + CHUNK
-    states = weights.map(lambda plane: jnp.broadcast_to(plane[0, 0] * 0, (room,)))
-    states = Planes(states.re.at[1].add(1), states.im)
+def _parts(pool: Pool, lanes: tuple[int, ...]) -> tuple[int, tuple[tuple[Sums, ...], ...]]:
+    """The chunk, and the levels that share a compiled step."""
     if len(pool.sums) <= UNROLLED:
-        for sums in pool.sums:
-            states = level(states, _pick(weights[sums.level], sums.weights), sums.source, sums.first)
-        return states
-    # Many levels, as sparse matrices have: one compiled step for all, chunk by chunk.
-    terms = max(len(sums.weights) for sums in pool.sums)
-    steps = []
-    for sums in pool.sums:
-        for start in range(0, sums.source.shape[1], CHUNK):
-            part = sums.source[:, start : start + CHUNK]
-            source = np.zeros((terms, CHUNK), np.int32)
-            source[: part.shape[0], : part.shape[1]] = part
-            steps.append((sums.level, np.resize(sums.weights, terms), source, sums.first + start))
-    parts = tuple(jnp.asarray(np.array(column, np.int32)) for column in zip(*steps, strict=True))
+        return 0, tuple((sums,) for sums in pool.sums)
+    chunk = LANES_CHUNK if lanes else chunk_of(pool.size)
+    return chunk, stages(pool.sums, chunk)
 
-    def body(states: Planes, step: tuple[jax.Array, ...]) -> tuple[Planes, None]:
-        row, columns, source, first = step
-        return level(states, _pick(weights[row], columns), source, first), None
 
-    return lax.scan(body, states, parts)[0]
+def _rows(weights: Planes, steps: Steps) -> Planes:
+    """The weights of each step, (steps, terms, *lanes)."""
+    columns = weights.re.shape[1]
+    flat = weights.map(lambda plane: plane.reshape(-1, *plane.shape[2:]))
+    return _pick(flat, steps.weights + steps.level[:, None] * columns)
+
+
+def _row(weights: Planes, sums: Sums) -> Planes:
+    """The weights of a level. Side by side they are a slice, which costs nothing; looked up, they would be a kernel of
+    their own, which XLA:CPU would give to another thread and wait for."""
+    first, count = int(sums.weights[0]), len(sums.weights)
+    if sums.weights[-1] == first + count - 1:
+        return weights[sums.level, first : first + count]
+    return _pick(weights[sums.level], sums.weights)
+
+
+def _fill(pool: Pool, weights: Planes) -> Planes:
+    """Every state of a pool, (states, *lanes)."""
+
+    def level(states: Planes, step: tuple[Planes, Index, Index | int]) -> tuple[Planes, None]:
+        row, source, first = step
+        new = (row[None] * _pick(states, source)).sum(1)
+        return jax.tree.map(lambda old, new: lax.dynamic_update_slice_in_dim(old, new, first, 0), states, new), None
+
+    lanes = weights.re.shape[2:]
+    chunk, parts = _parts(pool, lanes)
+    # Made from the data, not a constant: inside shard_map a carry must vary over the mesh like what is added to it.
+    states = weights.map(lambda plane: jnp.broadcast_to(plane[0, 0] * 0, (pool.size + chunk, *lanes)))
+    states = Planes(states.re.at[1].add(1), states.im)
+    for part in parts:
+        if len(part) == 1:
+            states, _ = level(states, (_row(weights, part[0]), part[0].source, part[0].first))
+        else:
+            cut = steps(part, chunk)
+            states, _ = lax.scan(level, states, (_rows(weights, cut), jnp.asarray(cut.source), jnp.asarray(cut.first)))
+    return states
+
+
+def _together(matrix: Planes, loops: Planes | None) -> tuple[Planes, Planes | None]:
+    """With lanes, planes: their products are vectorised. A single matrix is looked up number by number."""
+    if matrix.re.ndim > 2:
+        return matrix, loops
+    return matrix.interleaved(), None if loops is None else loops.interleaved()
 
 
 def value(matrix: Planes, loops: Planes | None, pairs: Pairs | None) -> Planes:
-    """The hafnian, with loops the loop hafnian, of a symmetric (n, n) matrix of which the part above the diagonal is
-    read."""
+    """The hafnian, with loops the loop hafnian, of a symmetric (n, n, *lanes) matrix of which the part above the
+    diagonal is read."""
     pool = outward(matrix.re.shape[0], loops is not None, pairs)
-    return _fill(pool, _weights(matrix, loops))[pool.answer]
+    return _fill(pool, _weights(*_together(matrix, loops)))[pool.answer].split()
 
 
 def slopes(matrix: Planes, loops: Planes | None, pairs: Pairs | None) -> tuple[Planes, Planes]:
-    """All derivatives, by the entries above the diagonal (n, n) and by the loops (n,): a differentiable program.
+    """All derivatives, by the entries above the diagonal (n, n, *lanes) and by the loops (n, *lanes): a differentiable
+    program.
 
     The value is a sum over all ways from the first state to the last, so a weight's derivative is the sum, over the
     steps that use it, of what leads to the step (G) times what follows it (F).
     """
     n = matrix.re.shape[0]
-    weights = _weights(matrix, loops)
-    out, (into, places) = outward(n, loops is not None, pairs), inward(n, loops is not None, pairs)
+    weights = _weights(*_together(matrix, loops))
+    out, (into, place) = outward(n, loops is not None, pairs), inward(n, loops is not None, pairs)
     follows, leads = _fill(out, weights), _fill(into, weights)
-    parts, where, found = [], np.zeros((n, n + LOOP + 1), np.int32), 1
-    for sums, place in zip(out.sums, places, strict=True):
-        parts.append((_pick(leads, place)[None, :] * _pick(follows, sums.source)).sum(1))
-        where[sums.level, sums.weights] = np.arange(found, found + len(sums.weights))
-        found += len(sums.weights)
-    nothing = follows[:1]
-    flat = jax.tree.map(lambda *planes: jnp.concatenate(planes), nothing, *parts)
-    table = _pick(flat, where)
-    return table[:, LOOP + 1 :], table[:, LOOP]
+
+    def level(_: None, step: tuple[Planes, Index]) -> tuple[None, Planes]:
+        lead, source = step
+        return None, (lead[None] * _pick(follows, source)).sum(1)
+
+    # Slope 0 is 0: of weights that are not used.
+    found, where, size = [follows[:1]], np.zeros(weights.re.shape[:2], np.uint32), 1
+    chunk, parts = _parts(out, weights.re.shape[2:])
+    for part in parts:
+        if len(part) == 1:
+            (sums,) = part
+            own = place[sums.first : sums.first + len(sums.source)]
+            new = level(None, (_pick(leads, own), sums.source.T))[1][None]
+        else:
+            cut = steps(part, chunk)
+            turned = jnp.asarray(np.swapaxes(cut.source, 1, 2))
+            _, new = lax.scan(level, None, (_pick(leads, place[cut.own]), turned))
+            new = _over_chunks(new, cut.level, part)
+        for k, sums in enumerate(part):
+            where[sums.level, sums.weights] = size + k * new.re.shape[1] + np.arange(len(sums.weights))
+        size += new.re.shape[0] * new.re.shape[1]
+        found.append(new.map(lambda plane: plane.reshape(-1, *plane.shape[2:])))
+    flat = jax.tree.map(lambda *planes: jnp.concatenate(planes), *found)
+    shift = weights.re.shape[1] - n
+    by_entry = np.triu(where[:, shift:], 1)
+    by_loop = np.diagonal(where[:, shift:])
+    return _pick(flat, by_entry).split(), _pick(flat, by_loop).split()
+
+
+def _over_chunks(numbers: Planes, level: np.ndarray, part: tuple[Sums, ...]) -> Planes:
+    """Sums over the steps of each level: (steps, terms, *lanes) to (levels, terms, *lanes)."""
+    most = max(int((level == sums.level).sum()) for sums in part)
+    index = np.zeros((len(part), most), np.uint32)
+    for row, sums in zip(index, part, strict=True):
+        (of_level,) = np.nonzero(level == sums.level)
+        row[: len(of_level)] = 1 + of_level
+    padded = numbers.map(lambda plane: jnp.concatenate([jnp.zeros_like(plane[:1]), plane]))
+    return _pick(padded, index).sum(1)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from gbsjax import _scaling
+from gbsjax._batches import lanes_last
 from gbsjax._hafnian import low_rank, pairs, photons, program
 from gbsjax._hafnian.launch import MatchedPairs, Photons, Subsets
 from gbsjax.numbers import Planes
@@ -16,12 +18,14 @@ from gbsjax.numbers import Planes
 
 def _symmetric(matrix: jax.Array) -> jax.Array:
     # Equal entries stay what they are, to the last bit and up to the end of the range.
-    return matrix + (matrix.T - matrix) / 2
+    return matrix + (jnp.swapaxes(matrix, 0, 1) - matrix) / 2
 
 
 def _read(matrix: jax.Array, read: np.ndarray) -> jax.Array:
     """The symmetric part, 0 where it is not read: whatever stands there must neither scale the rest nor make it NaN."""
-    return jnp.where(read, _symmetric(matrix), jnp.zeros((), matrix.dtype))
+    return jnp.where(
+        read.reshape(*read.shape, *(1,) * (matrix.ndim - 2)), _symmetric(matrix), jnp.zeros((), matrix.dtype)
+    )
 
 
 def _pairs_read(how: Subsets) -> np.ndarray:
@@ -37,22 +41,36 @@ def _planes(loops: jax.Array | None) -> Planes | None:
     return None if loops is None else Planes.of(loops)
 
 
+@functools.cache
+def _subsets(how: Subsets) -> Callable[[jax.Array, jax.Array | None], jax.Array]:
+    @lanes_last
+    def value(matrix: jax.Array, loops: jax.Array | None) -> jax.Array:
+        planes = Planes.of(_read(matrix, _pairs_read(how)))
+        balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), how.size)
+        lost = jnp.sum(taken, axis=0, dtype=taken.dtype)
+        return _scaling.restore(program.value(balanced, ends, how.pairs), lost, finite)
+
+    return value
+
+
 @functools.partial(jax.custom_jvp, nondiff_argnums=(2,))
 def by_subsets(matrix: jax.Array, loops: jax.Array | None, how: Subsets) -> jax.Array:
     """The subset recurrence for one (n, n) matrix."""
-    planes = Planes.of(_read(matrix, _pairs_read(how)))
-    balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), how.size)
-    return _scaling.restore(program.value(balanced, ends, how.pairs), jnp.sum(taken, dtype=taken.dtype), finite)
+    return _subsets(how)(matrix, loops)
 
 
-def slopes(matrix: jax.Array, loops: jax.Array | None, how: Subsets) -> tuple[jax.Array, jax.Array | None]:
-    """All derivatives, by the entries above the diagonal (n, n) and by the loops (n,)."""
-    planes = Planes.of(_read(matrix, _pairs_read(how)))
-    balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), how.size)
-    by_entry, by_loop = program.slopes(balanced, ends, how.pairs)
-    lost = jnp.sum(taken, dtype=taken.dtype)
-    first = _scaling.restore(by_entry, lost - taken[:, None] - taken[None, :], finite)
-    return first, None if loops is None else _scaling.restore(by_loop, lost - taken, finite)
+@functools.cache
+def _subsets_slopes(how: Subsets) -> Callable[[jax.Array, jax.Array | None], tuple[jax.Array, jax.Array | None]]:
+    @lanes_last
+    def slopes(matrix: jax.Array, loops: jax.Array | None) -> tuple[jax.Array, jax.Array | None]:
+        planes = Planes.of(_read(matrix, _pairs_read(how)))
+        balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), how.size)
+        by_entry, by_loop = program.slopes(balanced, ends, how.pairs)
+        lost = jnp.sum(taken, axis=0, dtype=taken.dtype)
+        first = _scaling.restore(by_entry, lost[None, None] - taken[:, None] - taken[None, :], finite)
+        return first, None if loops is None else _scaling.restore(by_loop, lost[None] - taken, finite)
+
+    return slopes
 
 
 @by_subsets.defjvp
@@ -60,7 +78,7 @@ def _by_subsets_jvp(how, primals, tangents):
     # A hafnian is linear in every entry above the diagonal and in every loop: the derivative by an entry is the hafnian
     # without its two vertices, and the program of all of them is plain JAX, which every higher derivative follows.
     matrix, loops = primals
-    by_entry, by_loop = slopes(matrix, loops, how)
+    by_entry, by_loop = _subsets_slopes(how)(matrix, loops)
     tangent = jnp.sum(by_entry * _symmetric(tangents[0]))
     if by_loop is not None:
         tangent = tangent + jnp.sum(by_loop * tangents[1])

@@ -8,18 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Places in the weights of level i: (1, loop_i, A_i0, .., A_i(n-1)).
-ONE, LOOP, ENTRY = 0, 1, 2
-
+# The weights of level i lie side by side from place i on: 1, with loops loop_i, A_i(i+1), .., A_i(n-1).
 Pairs = tuple[tuple[int, int], ...]
 
 
 class Sums(NamedTuple):
-    """The states of one level: state k is the sum over p of (weight weights[p]) * pool[source[p, k]]."""
+    """The states of one level: state k is the sum over p of (weight weights[p]) * pool[source[k, p]]."""
 
     level: int
-    weights: np.ndarray  # (terms,) int32
-    source: np.ndarray  # (terms, states) int32; 0 where a state has no such term
+    weights: np.ndarray  # (terms,) uint32
+    source: np.ndarray  # (states, terms) uint32; 0 where a state has no such term
     first: int  # where the states lie in the pool
 
 
@@ -47,9 +45,9 @@ class Numbers:
 
     def of(self, keys: np.ndarray) -> np.ndarray:
         if not len(self.keys):
-            return np.zeros(len(keys), np.int32)
+            return np.zeros(len(keys), np.uint32)
         at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        return np.where(self.keys[at] == keys, at + self.first, 0).astype(np.int32)
+        return np.where(self.keys[at] == keys, at + self.first, 0).astype(np.uint32)
 
 
 def _held(masks: np.ndarray, bit: int) -> np.ndarray:
@@ -70,12 +68,12 @@ def edges(n: int, loops: bool, pairs: Pairs | None) -> tuple[Edges, ...]:
     levels = []
     for i in range(n):
         parents = sets[~_held(sets, 0)]
-        found = [(parents, parents >> np.uint64(1), LOOP)] if loops else []
+        found = [(parents, parents >> np.uint64(1), i + 1)] if loops else []
         for j in partners[i]:
             free = parents[~_held(parents, j - i)]
-            found.append((free, (free | (np.uint64(1) << np.uint64(j - i))) >> np.uint64(1), ENTRY + j))
+            found.append((free, (free | (np.uint64(1) << np.uint64(j - i))) >> np.uint64(1), j + loops))
         parent, child = (np.concatenate([np.zeros(0, np.uint64), *(f[k] for f in found)]) for k in (0, 1))
-        weight = np.repeat(np.array([f[2] for f in found], np.int32), [len(f[0]) for f in found])
+        weight = np.repeat(np.array([f[2] for f in found], np.uint32), [len(f[0]) for f in found])
         levels.append(Edges(parent, child, weight))
         sets = np.unique(np.concatenate([sets[_held(sets, 0)] >> np.uint64(1), child]))
     return tuple(levels)
@@ -84,8 +82,9 @@ def edges(n: int, loops: bool, pairs: Pairs | None) -> tuple[Edges, ...]:
 def _sums(level: int, states: np.ndarray, target: np.ndarray, weight: np.ndarray, source: np.ndarray, at: int) -> Sums:
     """Edges grouped by the state (of a sorted array) that they add to."""
     weights = np.unique(weight)
-    table = np.zeros((len(weights), len(states)), np.int32)
-    table[np.searchsorted(weights, weight), np.searchsorted(states, target)] = source
+    # The terms of a state side by side: a sum then reads the table from its beginning to its end.
+    table = np.zeros((len(states), len(weights)), np.uint32)
+    table[np.searchsorted(states, target), np.searchsorted(weights, weight)] = source
     return Sums(level, weights, table, at)
 
 
@@ -101,7 +100,7 @@ def outward(n: int, loops: bool, pairs: Pairs | None) -> Pool:
         states = np.unique(parent)
         if not len(states):
             continue
-        source, level, left = np.zeros(len(child), np.int32), i + 1, np.arange(len(child))
+        source, level, left = np.zeros(len(child), np.uint32), i + 1, np.arange(len(child))
         while len(left):
             settled = ~_held(child, 0)
             source[left[settled]] = numbers[level].of(child[settled])
@@ -113,18 +112,55 @@ def outward(n: int, loops: bool, pairs: Pairs | None) -> Pool:
 
 
 @functools.lru_cache(maxsize=32)
-def inward(n: int, loops: bool, pairs: Pairs | None) -> tuple[Pool, tuple[np.ndarray, ...]]:
-    """G_i[C], the weight of all ways to match the vertices below i so that C is taken, and where it lies for the states
-    of each of outward's sums: G_(i+1)[C] = G_i[C + i] + loop_i G_i[C] + sum over j in C of A_ij G_i[C - j]."""
-    here, numbers, size, sums, places = np.zeros(1, np.uint64), Numbers(np.zeros(1, np.uint64), 1), 2, [], {}
+def inward(n: int, loops: bool, pairs: Pairs | None) -> tuple[Pool, np.ndarray]:
+    """G_i[C], the weight of all ways to match the vertices below i so that C is taken, and where it lies for each state
+    of outward's pool: G_(i+1)[C] = G_i[C + i] + loop_i G_i[C] + sum over j in C of A_ij G_i[C - j]."""
+    out = outward(n, loops, pairs)
+    first, place = {sums.level: sums.first for sums in out.sums}, np.zeros(out.size, np.uint32)
+    here, numbers, size, sums = np.zeros(1, np.uint64), Numbers(np.zeros(1, np.uint64), 1), 2, []
     for i, (parent, child, weight) in enumerate(edges(n, loops, pairs)):
-        places[i] = numbers.of(np.unique(parent))
+        if i in first:
+            states = np.unique(parent)
+            place[first[i] : first[i] + len(states)] = numbers.of(states)
         through = here[_held(here, 0)]
         target = np.concatenate([through >> np.uint64(1), child])
         source = numbers.of(np.concatenate([through, parent]))
         here = np.unique(target)
-        sums.append(_sums(i, here, target, np.concatenate([np.full(len(through), ONE), weight]), source, size))
+        sums.append(_sums(i, here, target, np.concatenate([np.full(len(through), i), weight]), source, size))
         numbers = Numbers(here, size)
         size += len(here)
     # The last level is no derivative's.
-    return Pool(tuple(sums[:-1]), size, 1), tuple(places[s.level] for s in outward(n, loops, pairs).sums)
+    return Pool(tuple(sums[:-1]), size, 1), place
+
+
+class Steps(NamedTuple):
+    """Sums of several levels cut into chunks of one shape, for one compiled step; what is padded is 0."""
+
+    level: np.ndarray  # (steps,)
+    weights: np.ndarray  # (steps, terms)
+    source: np.ndarray  # (steps, chunk, terms)
+    first: np.ndarray  # (steps,)
+    own: np.ndarray  # (steps, chunk): the numbers of the states, 0 where there is none
+
+
+def steps(sums: tuple[Sums, ...], chunk: int) -> Steps:
+    terms = max(len(s.weights) for s in sums)
+    cut = [(s, start) for s in sums for start in range(0, len(s.source), chunk)]
+    source, own = np.zeros((len(cut), chunk, terms), np.uint32), np.zeros((len(cut), chunk), np.uint32)
+    for k, (s, start) in enumerate(cut):
+        part = s.source[start : start + chunk]
+        source[k, : part.shape[0], : part.shape[1]] = part
+        own[k, : len(part)] = s.first + start + np.arange(len(part))
+    level = np.array([s.level for s, _ in cut], np.uint32)
+    weights = np.array([np.resize(s.weights, terms) for s, _ in cut], np.uint32)
+    return Steps(level, weights, source, np.array([s.first + start for s, start in cut], np.uint32), own)
+
+
+def stages(sums: tuple[Sums, ...], chunk: int) -> tuple[tuple[Sums, ...], ...]:
+    """Consecutive levels that share a compiled step: cut in two where that spares most padding."""
+
+    def cost(part: tuple[Sums, ...]) -> int:
+        return sum(-(-len(s.source) // chunk) for s in part) * max((len(s.weights) for s in part), default=0)
+
+    cut = min(range(len(sums)), key=lambda k: cost(sums[:k]) + cost(sums[k:]))
+    return tuple(part for part in (sums[:cut], sums[cut:]) if part)
