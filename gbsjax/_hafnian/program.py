@@ -96,9 +96,9 @@ def value(matrix: Planes, loops: Planes | None, pairs: Pairs | None) -> Planes:
     return _fill(pool, _weights(*_together(matrix, loops)))[pool.answer].split()
 
 
-def slopes(matrix: Planes, loops: Planes | None, pairs: Pairs | None) -> tuple[Planes, Planes]:
-    """All derivatives, by the entries above the diagonal (n, n, *lanes) and by the loops (n, *lanes): a differentiable
-    program.
+def slopes(matrix: Planes, loops: Planes | None, pairs: Pairs | None) -> tuple[Planes, Planes, Planes]:
+    """The value and all its derivatives, by the entries above the diagonal (n, n, *lanes) and by the loops (n, *lanes):
+    a differentiable program.
 
     The value is a sum over all ways from the first state to the last, so a weight's derivative is the sum, over the
     steps that use it, of what leads to the step (G) times what follows it (F).
@@ -133,7 +133,7 @@ def slopes(matrix: Planes, loops: Planes | None, pairs: Pairs | None) -> tuple[P
     shift = weights.re.shape[1] - n
     by_entry = np.triu(where[:, shift:], 1)
     by_loop = np.diagonal(where[:, shift:])
-    return _pick(flat, by_entry).split(), _pick(flat, by_loop).split()
+    return follows[out.answer].split(), _pick(flat, by_entry).split(), _pick(flat, by_loop).split()
 
 
 def _over_chunks(numbers: Planes, level: np.ndarray, part: tuple[Sums, ...]) -> Planes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -60,15 +61,18 @@ def by_subsets(matrix: jax.Array, loops: jax.Array | None, how: Subsets) -> jax.
 
 
 @functools.cache
-def _subsets_slopes(how: Subsets) -> Callable[[jax.Array, jax.Array | None], tuple[jax.Array, jax.Array | None]]:
+def _subsets_slopes(how: Subsets) -> Callable[[jax.Array, jax.Array | None], Any]:
+    """The value, its derivatives by the entries above the diagonal (n, n), and by the loops (n,) or None."""
+
     @lanes_last
-    def slopes(matrix: jax.Array, loops: jax.Array | None) -> tuple[jax.Array, jax.Array | None]:
+    def slopes(matrix: jax.Array, loops: jax.Array | None) -> tuple[jax.Array, jax.Array, jax.Array | None]:
         planes = Planes.of(_read(matrix, _pairs_read(how)))
         balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), how.size)
-        by_entry, by_loop = program.slopes(balanced, ends, how.pairs)
+        found, by_entry, by_loop = program.slopes(balanced, ends, how.pairs)
         lost = jnp.sum(taken, axis=0, dtype=taken.dtype)
         first = _scaling.restore(by_entry, lost[None, None] - taken[:, None] - taken[None, :], finite)
-        return first, None if loops is None else _scaling.restore(by_loop, lost[None] - taken, finite)
+        value = _scaling.restore(found, lost, finite)
+        return value, first, None if loops is None else _scaling.restore(by_loop, lost[None] - taken, finite)
 
     return slopes
 
@@ -78,11 +82,11 @@ def _by_subsets_jvp(how, primals, tangents):
     # A hafnian is linear in every entry above the diagonal and in every loop: the derivative by an entry is the hafnian
     # without its two vertices, and the program of all of them is plain JAX, which every higher derivative follows.
     matrix, loops = primals
-    by_entry, by_loop = _subsets_slopes(how)(matrix, loops)
+    value, by_entry, by_loop = _subsets_slopes(how)(matrix, loops)
     tangent = jnp.sum(by_entry * _symmetric(tangents[0]))
     if by_loop is not None:
         tangent = tangent + jnp.sum(by_loop * tangents[1])
-    return by_subsets(matrix, loops, how), tangent
+    return value, tangent
 
 
 def by_pairs(matrix: jax.Array, loops: jax.Array | None, how: MatchedPairs, progress: bool) -> jax.Array:

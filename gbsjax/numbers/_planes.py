@@ -123,7 +123,7 @@ def _reduce(numbers: Any, axis: int) -> Any:
 
     sums = lax.reduce(operands, zeros, add, (axis,))
     if len(planes) == 1:
-        sums = [sums[0] + sums[1][(0,) * sums[1].ndim]]
+        sums = [sums[0] + sums[1][(0,) * sums[1].ndim] if sums[0].size else sums[0]]
     return jax.tree.unflatten(structure, sums)
 
 
