@@ -10,11 +10,14 @@ import numpy as np
 
 from experiments import _inputs
 
-FUNCTIONS = ("permanent", "hafnian", "loop_hafnian", "torontonian", "loop_torontonian")
+# "hafnian_patterns" is one state and many patterns of 0 to PHOTONS photons: a batch is ragged.
+FUNCTIONS = ("permanent", "hafnian", "loop_hafnian", "hafnian_patterns", "torontonian", "loop_torontonian")
+PHOTONS = 10
 SIZES = {
     "permanent": list(range(4, 23, 2)),
     "hafnian": list(range(4, 25, 4)),
     "loop_hafnian": list(range(4, 21, 4)),
+    "hafnian_patterns": [12],
     "torontonian": list(range(2, 15, 2)),
     "loop_torontonian": list(range(2, 13, 2)),
 }
@@ -25,6 +28,8 @@ def work(function: str, n: int) -> float:
     """Rough multiply-adds of one value, to leave out cells that would take too long."""
     if function == "permanent":
         return n * 2.0**n
+    if function == "hafnian_patterns":
+        return PHOTONS * 1.618 ** (PHOTONS + 2)
     return n * 1.618 ** (n + 2) if "hafnian" in function else 48 * 2.0**n
 
 
@@ -33,6 +38,10 @@ def inputs(function: str, n: int, batch: int) -> list[np.ndarray]:
     rng = _inputs.generator(0, n, batch)
     if function == "permanent":
         return [_inputs.gaussian(rng, batch, n, n)]
+    if function == "hafnian_patterns":
+        photons = rng.integers(0, PHOTONS + 1, batch)
+        patterns = np.stack([rng.multinomial(count, np.full(n, 1 / n)) for count in photons])
+        return [np.broadcast_to(_inputs.symmetric(rng, n), (batch, n, n)), patterns]
     if "hafnian" in function:
         return [np.stack([_inputs.symmetric(rng, n) for _ in range(batch)])]
     # Bright light, little loss: weak light cancels, and engines that agree on few digits could not be compared.
@@ -61,6 +70,10 @@ def _peers(function: str, n: int) -> dict[str, Callable[..., Any]]:
         found["The Walrus recursive"] = lambda matrix: thewalrus.hafnian(matrix, method="recursive")
     elif function == "loop_hafnian":
         found["The Walrus"] = lambda matrix: thewalrus.hafnian(matrix, loop=True)
+    elif function == "hafnian_patterns":
+        # Two ways to one pattern: its repeated rows written out, or the formula for repetitions.
+        found["The Walrus"] = lambda matrix, counts: thewalrus.hafnian(thewalrus.reduction(matrix, counts))
+        found["The Walrus repeated"] = thewalrus.hafnian_repeated
     elif function == "torontonian":
         found["The Walrus"] = thewalrus.tor
     else:
@@ -74,6 +87,8 @@ def _peers(function: str, n: int) -> dict[str, Callable[..., Any]]:
             found["Piquasso"] = lambda matrix: permanent(matrix, once, once)
         elif function == "hafnian":
             found["Piquasso"] = lambda matrix: hafnian.hafnian_with_reduction(matrix, np.ones(n, np.int32))
+        elif function == "hafnian_patterns":
+            found["Piquasso"] = lambda matrix, counts: hafnian.hafnian_with_reduction(matrix, counts.astype(np.int32))
         elif function == "loop_hafnian":
             import jax.numpy as jnp
             from piquasso._math.jax.hafnian import loop_hafnian_with_reduction
@@ -94,9 +109,15 @@ def values(function: str, arrays: list[np.ndarray]) -> dict[str, Engine]:
 
     import gbsjax
 
-    ours = getattr(gbsjax, function)
     single = len(arrays[0]) == 1
     on_device = [jax.numpy.asarray(x[0] if single else x) for x in arrays]
+    if function == "hafnian_patterns":
+        on_device[0] = jax.numpy.asarray(arrays[0][0])
+
+        def ours(matrix: jax.Array, counts: jax.Array) -> jax.Array:
+            return gbsjax.hafnian(matrix, repeats=counts, total=PHOTONS)
+    else:
+        ours = getattr(gbsjax, function)
     compiled = jax.jit(ours)
     engines: dict[str, Engine] = {
         "gbsjax jit": lambda: np.atleast_1d(compiled(*on_device)),
