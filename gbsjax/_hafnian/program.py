@@ -78,7 +78,9 @@ def _fill(pool: Pool, weights: Planes) -> Planes:
             states, _ = level(states, (_row(weights, part[0]), part[0].source, part[0].first))
         else:
             cut = steps(part, chunk)
-            states, _ = lax.scan(level, states, (_rows(weights, cut), jnp.asarray(cut.source), jnp.asarray(cut.first)))
+            states, _ = lax.scan(
+                level, states, (_rows(weights, cut), jnp.asarray(cut.source), jnp.asarray(cut.first)), unroll=2
+            )
     return states
 
 

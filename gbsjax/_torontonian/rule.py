@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from gbsjax._batches import lanes_last
 from gbsjax._torontonian import program
 from gbsjax._torontonian.launch import Tree
-from gbsjax._torontonian.slopes import slopes
+from gbsjax._torontonian.slopes import Slopes, slopes
 from gbsjax.numbers import Planes
 
 
@@ -23,18 +26,43 @@ def _node(matrices: jax.Array, ends: jax.Array | None) -> program.Node:
     return program.Node(Planes.of(matrices), None if ends is None else Planes.of(ends))
 
 
+def _flat(x: Any, own: int) -> Any:
+    """(.., *lanes) with the lanes as one axis."""
+    return None if x is None else x.reshape(*x.shape[:own], -1)
+
+
+@functools.cache
+def _values(how: Tree, progress: bool) -> Callable[..., jax.Array]:
+    @lanes_last
+    def values(matrices: jax.Array, ends: jax.Array | None, present: jax.Array) -> jax.Array:
+        node = _node(_flat(matrices, 2), _flat(ends, 1))
+        return program.value(node, _flat(present, 1), how.looped, progress).reshape(matrices.shape[2:])
+
+    return values
+
+
+@functools.cache
+def _slopes(how: Tree) -> Callable[..., Slopes]:
+    @lanes_last
+    def found(matrices: jax.Array, ends: jax.Array | None, present: jax.Array) -> Slopes:
+        all_lanes = slopes(_node(_flat(matrices, 2), _flat(ends, 1)), _flat(present, 1), how.looped)
+        lanes = matrices.shape[2:]
+        return jax.tree.map(lambda x: x.reshape(*x.shape[:-1], *lanes), all_lanes)
+
+    return found
+
+
 @functools.partial(jax.custom_jvp, nondiff_argnums=(3, 4))
 def tree(matrices: jax.Array, ends: jax.Array | None, present: jax.Array, how: Tree, progress: bool) -> jax.Array:
     """(lanes,) values of (2 m, 2 m, lanes), rows side by side by mode, and conj(gamma) (2 m, lanes)."""
-    return program.value(_node(matrices, ends), present, how.looped, progress)
+    return _values(how, progress)(matrices, ends, present)
 
 
 @tree.defjvp
 def _tree_jvp(how, progress, primals, tangents):
     # The first derivatives are a program of their own: left to JAX, the transposed slices of a tree take long to
     # compile. That program is plain JAX: every higher derivative follows by differentiating it.
-    matrices, ends, present = primals
-    found = slopes(_node(matrices, ends), present, how.looped)
+    found = _slopes(how)(*primals)
     tangent = _real_product(found.matrix, Planes.of(tangents[0]), (0, 1))
     if found.ends is not None:
         tangent = tangent + _real_product(found.ends, Planes.of(tangents[1]), (0,))
