@@ -98,7 +98,7 @@ def _peers(function: str, n: int) -> dict[str, Callable[..., Any]]:
                 matrix, np.ascontiguousarray(np.diagonal(matrix)), every
             )
             # Not compiled, and each size takes long; beyond this, minutes.
-            if n <= 8:
+            if n <= 4:
                 found["Piquasso JAX"] = lambda matrix: complex(
                     loop_hafnian_with_reduction(jnp.asarray(matrix), jnp.diagonal(jnp.asarray(matrix)), every)
                 )

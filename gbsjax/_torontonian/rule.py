@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from gbsjax._batches import lanes_last
 from gbsjax._torontonian import program
@@ -17,8 +18,8 @@ from gbsjax.numbers import Planes
 
 
 def hermitian(matrix: jax.Array) -> jax.Array:
-    """(A + A^H) / 2; equal entries stay what they are to the last bit."""
-    mirror = jnp.swapaxes(matrix, -1, -2)
+    """(A + A^H) / 2 of (n, n, lanes); equal entries stay what they are to the last bit."""
+    mirror = jnp.swapaxes(matrix, 0, 1)
     return matrix + ((jnp.conj(mirror) if jnp.iscomplexobj(matrix) else mirror) - matrix) / 2
 
 
@@ -79,21 +80,33 @@ def torontonians(
     matrices: jax.Array, gammas: jax.Array | None, clicks: tuple[jax.Array, jax.Array] | None, how: Tree, progress: bool
 ) -> jax.Array:
     """(matrices,) values of (matrices, 2 k, 2 k); clicks are the modes (matrices, how.modes) and how many count."""
-    modes = matrices.shape[-1] // 2
-    matrices = hermitian(matrices)
-    chosen = jnp.broadcast_to(jnp.arange(modes), (*matrices.shape[:1], modes))
-    present = jnp.ones(chosen.shape, bool)
-    if clicks is not None:
-        chosen = clicks[0]
-        present = jnp.arange(how.modes)[None, :] < clicks[1][:, None]
-    # Two rows a mode, side by side.
-    rows = jnp.stack([chosen, chosen + modes], axis=-1).reshape(chosen.shape[0], -1)
-    real = jnp.repeat(present, 2, axis=1)
-    sub = jnp.take_along_axis(jnp.take_along_axis(matrices, rows[:, :, None], axis=1), rows[:, None, :], axis=2)
-    sub = jnp.where(real[:, :, None] & real[:, None, :], sub, jnp.zeros((), sub.dtype))
+    count, modes = matrices.shape[0], matrices.shape[-1] // 2
+    # Two rows a mode, side by side, and the matrices last.
+    grid = matrices.reshape(count, 2, modes, 2, modes)
     ends = None
     if gammas is not None:
-        ends = jnp.where(real, jnp.take_along_axis(gammas, rows, axis=1), jnp.zeros((), gammas.dtype)).T
-        ends = jnp.conj(ends) if jnp.iscomplexobj(ends) else ends
-    weights = present.T.astype(jnp.real(sub).dtype)
-    return tree(jnp.transpose(sub, (1, 2, 0)), ends, weights, how, progress)
+        ends = jnp.conj(gammas) if jnp.iscomplexobj(gammas) else gammas
+        ends = ends.reshape(count, 2, modes)
+    if clicks is None:
+        present = jnp.ones((modes, count), jnp.real(matrices).dtype)
+        sub = jnp.transpose(grid, (2, 1, 4, 3, 0)).reshape(2 * modes, 2 * modes, count)
+        ends = None if ends is None else jnp.transpose(ends, (2, 1, 0)).reshape(2 * modes, count)
+        return tree(hermitian(sub), ends, present, how, progress)
+    chosen, clicked = clicks
+    real = jnp.arange(how.modes)[:, None] < clicked[None, :]
+
+    def modes_of(x: jax.Array, axis: int) -> jax.Array:
+        index = lax.expand_dims(chosen, [k for k in range(1, x.ndim) if k != axis])
+        return jnp.take_along_axis(x, index, axis=axis)
+
+    def used(x: jax.Array, *axes: int) -> jax.Array:
+        for axis in axes:
+            keep = lax.expand_dims(real, [k for k in range(x.ndim - 1) if k != axis])
+            x = jnp.where(keep, x, jnp.zeros((), x.dtype))
+        return x
+
+    size = 2 * how.modes
+    sub = used(jnp.transpose(modes_of(modes_of(grid, 2), 4), (2, 1, 4, 3, 0)), 0, 2).reshape(size, size, count)
+    if ends is not None:
+        ends = used(jnp.transpose(modes_of(ends, 2), (2, 1, 0)), 0).reshape(size, count)
+    return tree(hermitian(sub), ends, real.astype(jnp.real(sub).dtype), how, progress)

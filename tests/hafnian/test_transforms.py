@@ -93,6 +93,34 @@ def test_jit_vmap_and_grad_commute():
         assert jnp.allclose(one, other, rtol=1e-13, atol=1e-15)
 
 
+@pytest.mark.parametrize("loops", [False, True])
+def test_many_levels_share_a_compiled_step(loops):
+    # More than 10 levels: chunks of levels, for one matrix and for a batch, which has another chunk.
+    function, exact = (
+        (gbsjax.loop_hafnian, gbsjax_ref.loop_hafnian_exact) if loops else (gbsjax.hafnian, gbsjax_ref.hafnian_exact)
+    )
+    matrices = np.stack([_inputs.symmetric(_inputs.generator(k), 12) for k in range(2)])
+    slope = jax.value_and_grad(function, holomorphic=True)
+    value, alone = slope(matrices[0])
+    values, batch = jax.vmap(slope)(matrices)
+    assert exact(matrices[0]).relative_error(complex(value)) < 1e-13
+    assert jnp.allclose(values, function(matrices), rtol=1e-13, atol=0)
+    assert jnp.allclose(batch[0], alone, rtol=1e-11, atol=1e-14)
+    for i, j in [(0, 1), (0, 11), (3, 4), (9, 11)]:
+        assert exact(without(matrices[1], i, j)).relative_error(2 * complex(batch[1, i, j])) < 1e-12
+    if loops:
+        assert exact(without(matrices[1], 7)).relative_error(complex(batch[1, 7, 7])) < 1e-12
+
+
+def test_vmap_of_vmap_and_of_one_argument():
+    matrices = np.stack([_inputs.symmetric(_inputs.generator(k), 4).real for k in range(6)]).reshape(2, 3, 4, 4)
+    loops = np.ones((3, 4))
+    together = gbsjax.loop_hafnian(matrices, loops)
+    assert jnp.allclose(jax.vmap(jax.vmap(gbsjax.loop_hafnian))(matrices, np.stack([loops, loops])), together)
+    assert jnp.allclose(jax.vmap(jax.vmap(gbsjax.loop_hafnian), (0, None))(matrices, loops), together)
+    assert jnp.allclose(jax.vmap(jax.vmap(gbsjax.loop_hafnian, (0, None)), (0, None))(matrices, loops[0]), together)
+
+
 @pytest.mark.full
 def test_gradient_through_repeats_and_factor():
     matrix = _inputs.symmetric(_inputs.generator(5), 3).real

@@ -185,6 +185,17 @@ def test_dtypes_and_batches(dtype):
     assert (np.asarray(value) == 1).all()
 
 
+def test_vmap_is_the_batch():
+    matrices = np.stack([_inputs.click_matrix(_inputs.generator(k), 3) for k in range(4)]).reshape(2, 2, 6, 6)
+    gammas = 0.1 * _inputs.gaussian(_inputs.generator(9), 2, 2, 6)
+    together = gbsjax.loop_torontonian(matrices, gammas)
+    assert jnp.allclose(jax.vmap(jax.vmap(gbsjax.loop_torontonian))(matrices, gammas), together, rtol=1e-12)
+    slope = jax.grad(gbsjax.loop_torontonian, argnums=(0, 1))
+    batch = jax.vmap(jax.vmap(slope))(matrices, gammas)
+    for found, alone in zip(batch, slope(matrices[1, 0], gammas[1, 0]), strict=True):
+        assert jnp.allclose(found[1, 0], alone, rtol=1e-9, atol=1e-15)
+
+
 def test_nan_poisons_its_element_only():
     matrices = np.stack([np.diag([0.5, 0.5]), np.full((2, 2), np.nan)])
     assert np.isnan(np.asarray(gbsjax.torontonian(matrices))).tolist() == [False, True]
