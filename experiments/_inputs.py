@@ -76,3 +76,17 @@ def click_matrix(
     o = np.eye(2 * modes) - np.linalg.inv(q)
     o = (o + o.conj().T) / 2
     return o.real if real else o
+
+
+def cancelling_symmetric(rng: np.random.Generator, n: int, delta: float, loops: bool = False) -> np.ndarray:
+    """A random symmetric matrix with one entry set so that its (loop) hafnian is about `delta` of what it was: it is
+    linear in every entry, a + b A_01. The truth is the value for the stored entries."""
+    import gbsjax_ref
+
+    exact = gbsjax_ref.loop_hafnian_exact if loops else gbsjax_ref.hafnian_exact
+    matrix = symmetric(rng, n)
+    before = complex(exact(matrix))
+    matrix[0, 1] = matrix[1, 0] = 0
+    rest, by_entry = complex(exact(matrix)), complex(exact(matrix[2:, 2:]))
+    matrix[0, 1] = matrix[1, 0] = (delta * before - rest) / by_entry
+    return matrix

@@ -12,26 +12,29 @@ from jax import lax
 
 
 def over_batch(one: Callable[[Any], jax.Array], arrays: Any, batch: tuple[int, ...], most: int) -> jax.Array:
-    """`one` of every element of arrays with the leading axes `batch`, at most `most` of them at a time."""
-    if not batch:
-        return one(arrays)
+    """`one` of every element of arrays with the leading axes `batch`, at most `most` elements at a time."""
+    return in_chunks(jax.vmap(one), arrays, batch, most) if batch else one(arrays)
+
+
+def in_chunks(some: Callable[[Any], jax.Array], arrays: Any, batch: tuple[int, ...], most: int) -> jax.Array:
+    """`some` of arrays with the leading axes `batch`, which it takes as one axis, at most `most` elements at a time."""
     size = math.prod(batch)
     flat = jax.tree.map(lambda x: x.reshape(size, *x.shape[len(batch) :]), arrays)
     chunks = -(-size // max(1, most))
     if chunks <= 1:
-        return jax.vmap(one)(flat).reshape(batch)
+        return some(flat).reshape(batch)
     chunk = -(-size // chunks)
 
     def cut(x: jax.Array) -> jax.Array:
         padded = jnp.pad(x, ((0, chunks * chunk - size), *((0, 0),) * (x.ndim - 1)))
         return padded.reshape(chunks, chunk, *x.shape[1:])
 
-    values = lax.map(jax.vmap(one), jax.tree.map(cut, flat))
-    return values.reshape(-1)[:size].reshape(batch)
+    return lax.map(some, jax.tree.map(cut, flat)).reshape(-1)[:size].reshape(batch)
 
 
-def lanes_last(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` of arrays, with a batch that jax.vmap adds as the last axis of every array.
+def lanes_last(function: Callable[..., Any], smooth: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """`function` of arrays, with a batch that jax.vmap adds as the last axis of every array; differentiated as `smooth`
+    is, None for itself.
 
     `function` takes any number of further axes at the end, the same for all its arrays. Last, the batch is contiguous
     in memory, and what is done to one element is vectorised over all; JAX by itself would put it first.
@@ -55,7 +58,7 @@ def lanes_last(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @differentiable.defjvp
     def _(arrays: Any, slopes: Any) -> tuple[Any, Any]:
-        _, tangents = jax.jvp(function, arrays, slopes)
+        _, tangents = jax.jvp(smooth or function, arrays, slopes)
         return differentiable(*arrays), tangents
 
     return differentiable

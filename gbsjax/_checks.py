@@ -10,7 +10,6 @@ import numpy as np
 from jax.core import Tracer
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
-PRECISIONS = ("fp64",)
 BACKENDS = ("xla",)
 _DTYPES = frozenset(map(np.dtype, DTYPES))
 
@@ -25,11 +24,19 @@ def choice(function: str, name: str, value: object, allowed: Sequence[str]) -> N
         raise ValueError(f"{function}: {name} must be one of {list(allowed)}, got {value!r}.")
 
 
-def engine(function: str, precision: str, backend: str | None) -> None:
-    """Refuse tiers and backends that do not exist; None chooses."""
-    choice(function, "precision", precision, PRECISIONS)
+def engine(function: str, precision: str, backend: str | None, tiers: Sequence[str] = ("fp64",)) -> None:
+    """Refuse tiers that the function does not have and backends that do not exist; None chooses."""
+    choice(function, "precision", precision, tiers)
     if backend is not None:
         choice(function, "backend", backend, BACKENDS)
+
+
+def double_double(function: str, x: jax.Array) -> None:
+    if x.dtype not in (jnp.float64, jnp.complex128):
+        raise TypeError(
+            f"{function}: precision='dd' computes with pairs of float64, got {x.dtype}. Convert the input to float64 "
+            "or complex128, or drop the precision."
+        )
 
 
 def array(function: str, name: str, x: object) -> jax.Array:

@@ -62,7 +62,8 @@ def hafnian(
         support: (n, n) booleans, symmetric: entries outside are zero, as you declare, and are not read. The vertices
             are put in an order of small frontier, and only the states that can occur are visited.
         method: "subsets", "pairs" or "photons"; None chooses by cost, as `gbsjax.select` tells.
-        precision: "fp64", the arithmetic of the dtype as given.
+        precision: "fp64", the arithmetic of the dtype as given; "dd", double-double (some 31 digits) by "subsets",
+            for float64 and complex128, rounded at the end.
         backend: "xla", or None to choose.
 
     Returns:
@@ -120,7 +121,8 @@ def loop_hafnian(
         bandwidth: entries with |i - j| > bandwidth are zero, as you declare, and are not read. n 2^bandwidth states.
         support: (n, n) booleans, symmetric: entries outside are zero, as you declare, and are not read.
         method: "subsets", "pairs" or "photons"; None chooses by cost, as `gbsjax.select` tells.
-        precision: "fp64", the arithmetic of the dtype as given.
+        precision: "fp64", the arithmetic of the dtype as given; "dd", double-double (some 31 digits) by "subsets",
+            for float64 and complex128, rounded at the end.
         backend: "xla", or None to choose.
 
     Returns:
@@ -216,7 +218,14 @@ def _symmetric_input(name: str, matrix: Any) -> jax.Array:
 
 
 def _checked(name: str, array: jax.Array, loops: jax.Array | None, options: _Options) -> jax.Array:
-    _checks.engine(name, options.precision, options.backend)
+    _checks.engine(name, options.precision, options.backend, ("fp64", "dd"))
+    if options.precision == "dd":
+        _checks.double_double(name, array)
+        if options.method not in (None, "subsets"):
+            raise ValueError(
+                f"{name}: precision='dd' is there for method='subsets', got {options.method!r}. Drop the method."
+            )
+        options = options._replace(method="subsets")
     if options.method is not None:
         _checks.choice(name, "method", options.method, METHODS)
     size = array.shape[-1]
@@ -238,7 +247,7 @@ def _checked(name: str, array: jax.Array, loops: jax.Array | None, options: _Opt
     else:
         radices = (2,) * size if options.method == "photons" else None
         how = choose(size, loops is not None, radices, options.method)
-    return _run(name, array, loops, None, None, batch, how, f"a {size} x {size} matrix")
+    return _run(name, array, loops, None, None, batch, how, options.precision, f"a {size} x {size} matrix")
 
 
 def _with_repeats(
@@ -258,9 +267,9 @@ def _with_repeats(
     if isinstance(how, Photons):
         assert order is not None
         index = jnp.broadcast_to(jnp.asarray(order, jnp.int32), (*batch, order.shape[-1]))
-        return _run(name, array, loops, index, jnp.asarray(ordered, jnp.int32), batch, how, what)
+        return _run(name, array, loops, index, jnp.asarray(ordered, jnp.int32), batch, how, "fp64", what)
     mode, photons = written_out(counts, total if loops is not None else total + total % 2)
-    values = _run(name, array, loops, mode, photons, batch, how, what)
+    values = _run(name, array, loops, mode, photons, batch, how, options.precision, what)
     if isinstance(counts, np.ndarray):
         return values
     # What an eager call cannot meet, a traced one can only mark.
@@ -307,6 +316,7 @@ def _run(
     photons: jax.Array | None,
     batch: tuple[int, ...],
     how: How,
+    precision: str,
     what: str,
 ) -> jax.Array:
     _checks.affordable(name, how.terms, what)
@@ -328,10 +338,10 @@ def _run(
     data = {
         key: jnp.broadcast_to(x, (*batch, *x.shape[x.ndim - own :])) for key, (x, own) in parts.items() if x is not None
     }
-    return _evaluate(data, how, progress)
+    return _evaluate(data, how, precision, progress)
 
 
-def _one(data: dict[str, jax.Array], how: How, progress: bool) -> jax.Array:
+def _one(data: dict[str, jax.Array], how: How, precision: str, progress: bool) -> jax.Array:
     matrix, loops, index, photons = (data.get(key) for key in ("matrix", "loops", "index", "photons"))
     assert matrix is not None
     if isinstance(how, Photons):
@@ -349,13 +359,13 @@ def _one(data: dict[str, jax.Array], how: How, progress: bool) -> jax.Array:
         return zero.astype(matrix.dtype)
     if isinstance(how, MatchedPairs):
         return rule.by_pairs(matrix, loops, how, progress)
-    return rule.by_subsets(matrix, loops, how)
+    return rule.by_subsets(matrix, loops, how, precision)
 
 
-@functools.partial(jax.jit, static_argnames=("how", "progress"))
-def _evaluate(data: dict[str, jax.Array], how: How, progress: bool) -> jax.Array:
+@functools.partial(jax.jit, static_argnames=("how", "precision", "progress"))
+def _evaluate(data: dict[str, jax.Array], how: How, precision: str, progress: bool) -> jax.Array:
     """The hafnians of a batch."""
-    one = functools.partial(_one, how=how, progress=progress)
+    one = functools.partial(_one, how=how, precision=precision, progress=progress)
     return over_batch(one, data, data["matrix"].shape[:-2], BATCH_TERMS // how.terms)
 
 

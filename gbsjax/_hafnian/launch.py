@@ -9,8 +9,8 @@ from typing import NamedTuple
 from gbsjax._hafnian.tables import Pairs
 
 METHODS = ("subsets", "pairs", "photons")
-# Levels that are compiled one by one: each takes 30 to 50 ms to compile. Of more levels, those with few states share a
-# step that is compiled once and takes a chunk of states at a time.
+# Levels that are compiled one by one: each takes 30 to 50 ms to compile. More levels share one or two steps, which take
+# a chunk of states at a time.
 UNROLLED = 10
 # States a chunk, for batches.
 LANES_CHUNK = 8

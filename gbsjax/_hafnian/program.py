@@ -9,16 +9,16 @@ from jax import lax
 
 from gbsjax._hafnian.launch import LANES_CHUNK, UNROLLED, chunk_of
 from gbsjax._hafnian.tables import Pairs, Pool, Steps, Sums, inward, outward, stages, steps
-from gbsjax.numbers import Planes, together
+from gbsjax.numbers import Numbers
 
 Index = jax.Array | np.ndarray
 
 
-def _weights(matrix: Planes, loops: Planes | None) -> Planes:
+def _weights(matrix: Numbers, loops: Numbers | None) -> Numbers:
     """What level i multiplies by, from column i on: (1, [loop_i,] A_i(i+1), .., A_i(n-1)), (n, columns, *lanes)."""
-    n = matrix.re.shape[0]
+    n = matrix.shape[0]
     shift = 0 if loops is None else 1
-    lanes = ((0, 0),) * (matrix.re.ndim - 2)
+    lanes = ((0, 0),) * (len(matrix.shape) - 2)
     wide = matrix.map(lambda plane: jnp.pad(plane, ((0, 0), (shift, 0), *lanes)))
     place = np.arange(n + shift)[None, :] - np.arange(n)[:, None]
 
@@ -28,11 +28,10 @@ def _weights(matrix: Planes, loops: Planes | None) -> Planes:
     if loops is not None:
         wide = loops[:, None].where(at(1), wide)
     # In memory, once: every level would compute them again.
-    (kept,) = together([wide.one().where(at(0), wide)])
-    return kept
+    return wide.one().where(at(0), wide).in_memory()
 
 
-def _pick(numbers: Planes, index: jax.Array | np.ndarray) -> Planes:
+def _pick(numbers: Numbers, index: jax.Array | np.ndarray) -> Numbers:
     return numbers.map(lambda plane: plane.at[index].get(mode="promise_in_bounds"))
 
 
@@ -44,14 +43,14 @@ def _parts(pool: Pool, lanes: tuple[int, ...]) -> tuple[int, tuple[tuple[Sums, .
     return chunk, stages(pool.sums, chunk)
 
 
-def _rows(weights: Planes, steps: Steps) -> Planes:
+def _rows(weights: Numbers, steps: Steps) -> Numbers:
     """The weights of each step, (steps, terms, *lanes)."""
-    columns = weights.re.shape[1]
+    columns = weights.shape[1]
     flat = weights.map(lambda plane: plane.reshape(-1, *plane.shape[2:]))
     return _pick(flat, steps.weights + steps.level[:, None] * columns)
 
 
-def _row(weights: Planes, sums: Sums) -> Planes:
+def _row(weights: Numbers, sums: Sums) -> Numbers:
     """The weights of a level. Side by side they are a slice, which costs nothing; looked up, they would be a kernel of
     their own, which XLA:CPU would give to another thread and wait for."""
     first, count = int(sums.weights[0]), len(sums.weights)
@@ -60,19 +59,19 @@ def _row(weights: Planes, sums: Sums) -> Planes:
     return _pick(weights[sums.level], sums.weights)
 
 
-def _fill(pool: Pool, weights: Planes) -> Planes:
+def _fill(pool: Pool, weights: Numbers) -> Numbers:
     """Every state of a pool, (states, *lanes)."""
 
-    def level(states: Planes, step: tuple[Planes, Index, Index | int]) -> tuple[Planes, None]:
+    def level(states: Numbers, step: tuple[Numbers, Index, Index | int]) -> tuple[Numbers, None]:
         row, source, first = step
         new = (row[None] * _pick(states, source)).sum(1)
         return jax.tree.map(lambda old, new: lax.dynamic_update_slice_in_dim(old, new, first, 0), states, new), None
 
-    lanes = weights.re.shape[2:]
+    lanes = weights.shape[2:]
     chunk, parts = _parts(pool, lanes)
     # Made from the data, not a constant: inside shard_map a carry must vary over the mesh like what is added to it.
     states = weights.map(lambda plane: jnp.broadcast_to(plane[0, 0] * 0, (pool.size + chunk, *lanes)))
-    states = Planes(states.re.at[1].add(1), states.im)
+    states = jax.tree.map(lambda plane, one: plane.at[1].add(one[1]), states, states.one())
     for part in parts:
         if len(part) == 1:
             states, _ = level(states, (_row(weights, part[0]), part[0].source, part[0].first))
@@ -84,39 +83,39 @@ def _fill(pool: Pool, weights: Planes) -> Planes:
     return states
 
 
-def _together(matrix: Planes, loops: Planes | None) -> tuple[Planes, Planes | None]:
+def _together(matrix: Numbers, loops: Numbers | None) -> tuple[Numbers, Numbers | None]:
     """With lanes, planes: their products are vectorised. A single matrix is looked up number by number."""
-    if matrix.re.ndim > 2:
+    if len(matrix.shape) > 2:
         return matrix, loops
     return matrix.interleaved(), None if loops is None else loops.interleaved()
 
 
-def value(matrix: Planes, loops: Planes | None, pairs: Pairs | None) -> Planes:
+def value(matrix: Numbers, loops: Numbers | None, pairs: Pairs | None) -> Numbers:
     """The hafnian, with loops the loop hafnian, of a symmetric (n, n, *lanes) matrix of which the part above the
     diagonal is read."""
-    pool = outward(matrix.re.shape[0], loops is not None, pairs)
+    pool = outward(matrix.shape[0], loops is not None, pairs)
     return _fill(pool, _weights(*_together(matrix, loops)))[pool.answer].split()
 
 
-def slopes(matrix: Planes, loops: Planes | None, pairs: Pairs | None) -> tuple[Planes, Planes, Planes]:
+def slopes(matrix: Numbers, loops: Numbers | None, pairs: Pairs | None) -> tuple[Numbers, Numbers, Numbers]:
     """The value and all its derivatives, by the entries above the diagonal (n, n, *lanes) and by the loops (n, *lanes):
     a differentiable program.
 
     The value is a sum over all ways from the first state to the last, so a weight's derivative is the sum, over the
     steps that use it, of what leads to the step (G) times what follows it (F).
     """
-    n = matrix.re.shape[0]
+    n = matrix.shape[0]
     weights = _weights(*_together(matrix, loops))
     out, (into, place) = outward(n, loops is not None, pairs), inward(n, loops is not None, pairs)
     follows, leads = _fill(out, weights), _fill(into, weights)
 
-    def level(_: None, step: tuple[Planes, Index]) -> tuple[None, Planes]:
+    def level(_: None, step: tuple[Numbers, Index]) -> tuple[None, Numbers]:
         lead, source = step
         return None, (lead[None] * _pick(follows, source)).sum(1)
 
     # Slope 0 is 0: of weights that are not used.
-    found, where, size = [follows[:1]], np.zeros(weights.re.shape[:2], np.uint32), 1
-    chunk, parts = _parts(out, weights.re.shape[2:])
+    found, where, size = [follows[:1]], np.zeros(weights.shape[:2], np.uint32), 1
+    chunk, parts = _parts(out, weights.shape[2:])
     for part in parts:
         if len(part) == 1:
             (sums,) = part
@@ -128,17 +127,17 @@ def slopes(matrix: Planes, loops: Planes | None, pairs: Pairs | None) -> tuple[P
             _, new = lax.scan(level, None, (_pick(leads, place[cut.own]), turned))
             new = _over_chunks(new, cut.level, part)
         for k, sums in enumerate(part):
-            where[sums.level, sums.weights] = size + k * new.re.shape[1] + np.arange(len(sums.weights))
-        size += new.re.shape[0] * new.re.shape[1]
+            where[sums.level, sums.weights] = size + k * new.shape[1] + np.arange(len(sums.weights))
+        size += new.shape[0] * new.shape[1]
         found.append(new.map(lambda plane: plane.reshape(-1, *plane.shape[2:])))
     flat = jax.tree.map(lambda *planes: jnp.concatenate(planes), *found)
-    shift = weights.re.shape[1] - n
+    shift = weights.shape[1] - n
     by_entry = np.triu(where[:, shift:], 1)
     by_loop = np.diagonal(where[:, shift:])
     return follows[out.answer].split(), _pick(flat, by_entry).split(), _pick(flat, by_loop).split()
 
 
-def _over_chunks(numbers: Planes, level: np.ndarray, part: tuple[Sums, ...]) -> Planes:
+def _over_chunks(numbers: Numbers, level: np.ndarray, part: tuple[Sums, ...]) -> Numbers:
     """Sums over the steps of each level: (steps, terms, *lanes) to (levels, terms, *lanes)."""
     most = max(int((level == sums.level).sum()) for sums in part)
     index = np.zeros((len(part), most), np.uint32)

@@ -14,7 +14,7 @@ from gbsjax import _scaling
 from gbsjax._batches import lanes_last
 from gbsjax._hafnian import low_rank, pairs, photons, program
 from gbsjax._hafnian.launch import MatchedPairs, Photons, Subsets
-from gbsjax.numbers import Planes
+from gbsjax.numbers import DoubleDouble, Planes
 
 
 def _symmetric(matrix: jax.Array) -> jax.Array:
@@ -42,47 +42,63 @@ def _planes(loops: jax.Array | None) -> Planes | None:
     return None if loops is None else Planes.of(loops)
 
 
+def _numbers(planes: Planes | None, precision: str) -> Any:
+    return DoubleDouble.of(planes) if precision == "dd" and planes is not None else planes
+
+
 @functools.cache
-def _subsets(how: Subsets) -> Callable[[jax.Array, jax.Array | None], jax.Array]:
+def _subsets(how: Subsets, precision: str) -> Callable[[jax.Array, jax.Array | None], tuple[jax.Array, ...]]:
+    """The value, in double-double its high and low word."""
+
     @lanes_last
-    def value(matrix: jax.Array, loops: jax.Array | None) -> jax.Array:
+    def value(matrix: jax.Array, loops: jax.Array | None) -> tuple[jax.Array, ...]:
         planes = Planes.of(_read(matrix, _pairs_read(how)))
         balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), how.size)
+        found = program.value(_numbers(balanced, precision), _numbers(ends, precision), how.pairs)
         lost = jnp.sum(taken, axis=0, dtype=taken.dtype)
-        return _scaling.restore(program.value(balanced, ends, how.pairs), lost, finite)
+        words = (found.hi, found.lo) if isinstance(found, DoubleDouble) else (found.rounded(),)
+        return tuple(_scaling.restore(word, lost, finite) for word in words)
 
     return value
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(2,))
-def by_subsets(matrix: jax.Array, loops: jax.Array | None, how: Subsets) -> jax.Array:
+def subset_words(matrix: jax.Array, loops: jax.Array | None, how: Subsets) -> tuple[jax.Array, ...]:
+    """The subset recurrence for one (n, n) matrix in double-double: the high and the low word."""
+    return _subsets(how, "dd")(matrix, loops)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(2, 3))
+def by_subsets(matrix: jax.Array, loops: jax.Array | None, how: Subsets, precision: str) -> jax.Array:
     """The subset recurrence for one (n, n) matrix."""
-    return _subsets(how)(matrix, loops)
+    return _subsets(how, precision)(matrix, loops)[0]
 
 
 @functools.cache
-def _subsets_slopes(how: Subsets) -> Callable[[jax.Array, jax.Array | None], Any]:
+def _subsets_slopes(how: Subsets, precision: str) -> Callable[[jax.Array, jax.Array | None], Any]:
     """The value, its derivatives by the entries above the diagonal (n, n), and by the loops (n,) or None."""
 
-    @lanes_last
-    def slopes(matrix: jax.Array, loops: jax.Array | None) -> tuple[jax.Array, jax.Array, jax.Array | None]:
+    def slopes(matrix: jax.Array, loops: jax.Array | None, precision: str) -> tuple[Any, Any, Any]:
         planes = Planes.of(_read(matrix, _pairs_read(how)))
         balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), how.size)
-        found, by_entry, by_loop = program.slopes(balanced, ends, how.pairs)
+        slopes = program.slopes(_numbers(balanced, precision), _numbers(ends, precision), how.pairs)
+        found, by_entry, by_loop = (numbers.rounded() for numbers in slopes)
         lost = jnp.sum(taken, axis=0, dtype=taken.dtype)
         first = _scaling.restore(by_entry, lost[None, None] - taken[:, None] - taken[None, :], finite)
         value = _scaling.restore(found, lost, finite)
         return value, first, None if loops is None else _scaling.restore(by_loop, lost[None] - taken, finite)
 
-    return slopes
+    # Double-double has no derivative: second derivatives are those of the same program on planes.
+    return lanes_last(
+        functools.partial(slopes, precision=precision), smooth=functools.partial(slopes, precision="fp64")
+    )
 
 
 @by_subsets.defjvp
-def _by_subsets_jvp(how, primals, tangents):
+def _by_subsets_jvp(how, precision, primals, tangents):
     # A hafnian is linear in every entry above the diagonal and in every loop: the derivative by an entry is the hafnian
     # without its two vertices, and the program of all of them is plain JAX, which every higher derivative follows.
     matrix, loops = primals
-    value, by_entry, by_loop = _subsets_slopes(how)(matrix, loops)
+    value, by_entry, by_loop = _subsets_slopes(how, precision)(matrix, loops)
     tangent = jnp.sum(by_entry * _symmetric(tangents[0]))
     if by_loop is not None:
         tangent = tangent + jnp.sum(by_loop * tangents[1])

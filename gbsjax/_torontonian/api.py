@@ -9,11 +9,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, ArrayLike, Float, Inexact
 
 from gbsjax import _checks, _progress
-from gbsjax._batches import broadcast
+from gbsjax._batches import broadcast, in_chunks
 from gbsjax._patterns import written_out
 from gbsjax._torontonian import rule
 from gbsjax._torontonian.launch import Tree
@@ -189,20 +188,9 @@ def _refuse_unphysical(name: str, parts: dict[str, jax.Array], values: jax.Array
 @functools.partial(jax.jit, static_argnames=("how", "progress"))
 def _evaluate(data: dict[str, jax.Array], how: Tree, progress: bool) -> jax.Array:
     """The torontonians of a batch, as many side by side as keep the memory bounded."""
-    batch = data["matrix"].shape[:-2]
-    size = math.prod(batch)
-    flat = {key: x.reshape(size, *x.shape[len(batch) :]) for key, x in data.items()}
 
     def some(part: dict[str, jax.Array]) -> jax.Array:
         clicks = (part["mode"], part["clicked"]) if "mode" in part else None
         return rule.torontonians(part["matrix"], part.get("gamma"), clicks, how, progress)
 
-    chunks = -(-size // how.together)
-    if chunks <= 1:
-        return some(flat).reshape(batch)
-    chunk = -(-size // chunks)
-
-    def cut(x: jax.Array) -> jax.Array:
-        return jnp.pad(x, ((0, chunks * chunk - size), *((0, 0),) * (x.ndim - 1))).reshape(chunks, chunk, *x.shape[1:])
-
-    return lax.map(some, {key: cut(x) for key, x in flat.items()}).reshape(-1)[:size].reshape(batch)
+    return in_chunks(some, data, data["matrix"].shape[:-2], how.together)

@@ -35,6 +35,18 @@ class Planes:
         """One array again. XLA:CPU has no multi-output fusion: two roots would compute everything before twice."""
         return self.re if self.im is None else lax.complex(self.re, self.im)
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.re.shape
+
+    def rounded(self) -> Planes:
+        """The nearest numbers of one word: these."""
+        return self
+
+    def in_memory(self) -> Planes:
+        """The same numbers, which no consumer computes again."""
+        return together([self])[0]
+
     def interleaved(self) -> Planes:
         """The same numbers as one plane, of complex dtype: where each is looked up in memory and used once, one look-up
         serves both parts, and XLA:CPU fuses it into the sum."""

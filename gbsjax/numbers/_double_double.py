@@ -1,0 +1,156 @@
+"""Double-double numbers: unevaluated sums of two floats, some 106 bits, that a compiler cannot break.
+
+A compiler may contract a * b + c into one operation of one rounding, and textbook double-double then loses its low
+words. Here only exact products are formed, which contraction cannot change, and the inexact products of the low words
+lose their last bit to a mask, through which no compiler looks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from gbsjax.numbers._planes import Planes, together
+
+# hi and lo, |lo| <= u |hi|: JAX or NumPy float64 arrays, for which the same functions give the same bits.
+Words = tuple[Any, Any]
+
+
+def _bits(x: Any, plus: int, mask: int) -> Any:
+    """float64 x with `plus` added to its bits, and `mask` laid over them."""
+    if isinstance(x, np.ndarray | np.generic):
+        return ((np.asarray(x).view(np.int64) + plus) & mask).view(np.float64)
+    return lax.bitcast_convert_type((lax.bitcast_convert_type(x, jnp.int64) + plus) & mask, jnp.float64)
+
+
+def two_sum(a: Any, b: Any) -> Words:
+    """a + b exactly: the rounded sum, and what it lacks (D. Knuth, TAOCP 2, 4.2.2)."""
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+def fast_two_sum(a: Any, b: Any) -> Words:
+    """a + b exactly where |a| >= |b| or a = 0 (T. Dekker, Numer. Math. 18 (1971) 224)."""
+    s = a + b
+    return s, b - (s - a)
+
+
+def two_prod(a: Any, b: Any) -> Words:
+    """a b exactly, for products between 2^-900 and the largest float: from four products that are exact.
+
+    For a and b in [1, 2) the first halves are multiples of 2^-25 and the second at most 2^-26. What is left of a b
+    after s is a multiple of 2^-104 of at most 2^-51, so no sum below is rounded.
+    """
+    a1, b1 = (_bits(x, 0x4000000, ~0x7FFFFFF) for x in (a, b))
+    a2, b2 = a - a1, b - b1
+    middle, rest = two_sum(a1 * b2, a2 * b1)
+    s, e = fast_two_sum(a1 * b1, middle)
+    return fast_two_sum(s, e + (rest + a2 * b2))
+
+
+def add(x: Words, y: Words) -> Words:
+    """x + y within 3 u^2 of it, relative, also where it cancels (M. Joldes, J.-M. Muller, V. Popescu, ACM Trans. Math.
+    Softw. 44 (2017) 15, algorithm 6)."""
+    s, e = two_sum(x[0], y[0])
+    t, f = two_sum(x[1], y[1])
+    s, e = fast_two_sum(s, e + t)
+    return fast_two_sum(s, f + e)
+
+
+def multiply(x: Words, y: Words) -> Words:
+    """x y within 11 u^2 of it, relative: 7 u^2 (algorithm 10 there), and 2 u^2 for each bit that the masks take."""
+    p, e = two_prod(x[0], y[0])
+    cross = _bits(x[0] * y[1], 0, ~1) + _bits(x[1] * y[0], 0, ~1)
+    return fast_two_sum(p, e + cross)
+
+
+def negative(x: Words) -> Words:
+    return -x[0], -x[1]
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class DoubleDouble:
+    """Real or complex numbers as high and low words; a number type like `Planes`, with the same operations.
+
+    It has no derivative: the functions that use it have theirs as a program of its own.
+    """
+
+    hi: Planes
+    lo: Planes
+
+    @classmethod
+    def of(cls, numbers: Planes) -> DoubleDouble:
+        return cls(numbers, numbers.map(jnp.zeros_like))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.hi.shape
+
+    def rounded(self) -> Planes:
+        """The nearest numbers of one word."""
+        return self.hi
+
+    def in_memory(self) -> DoubleDouble:
+        """The same numbers, which no consumer computes again."""
+        return DoubleDouble(*together([self.hi, self.lo]))
+
+    def interleaved(self) -> DoubleDouble:
+        return self
+
+    def split(self) -> DoubleDouble:
+        return self
+
+    def map(self, function: Callable[[jax.Array], jax.Array]) -> DoubleDouble:
+        """The same indexing, reshaping or scaling by a power of two on every plane."""
+        return DoubleDouble(self.hi.map(function), self.lo.map(function))
+
+    def __getitem__(self, index: object) -> DoubleDouble:
+        return DoubleDouble(self.hi[index], self.lo[index])
+
+    def _parts(self) -> list[Words]:
+        if self.hi.im is None or self.lo.im is None:
+            return [(self.hi.re, self.lo.re)]
+        return [(self.hi.re, self.lo.re), (self.hi.im, self.lo.im)]
+
+    @classmethod
+    def _from(cls, parts: list[Words]) -> DoubleDouble:
+        im = parts[1] if len(parts) == 2 else (None, None)
+        return cls(Planes(parts[0][0], im[0]), Planes(parts[0][1], im[1]))
+
+    def __add__(self, other: DoubleDouble) -> DoubleDouble:
+        return self._from([add(x, y) for x, y in zip(self._parts(), other._parts(), strict=True)])
+
+    def __mul__(self, other: DoubleDouble) -> DoubleDouble:
+        x, y = self._parts(), other._parts()
+        if len(x) == 1:
+            return self._from([multiply(x[0], y[0])])
+        real = add(multiply(x[0], y[0]), negative(multiply(x[1], y[1])))
+        return self._from([real, add(multiply(x[0], y[1]), multiply(x[1], y[0]))])
+
+    def where(self, keep: jax.Array, other: DoubleDouble) -> DoubleDouble:
+        """This number where `keep`, the other elsewhere."""
+        return DoubleDouble(self.hi.where(keep, other.hi), self.lo.where(keep, other.lo))
+
+    def one(self) -> DoubleDouble:
+        """The number 1 in the shape of this one."""
+        return DoubleDouble.of(self.hi.one())
+
+    def sum(self, axis: int) -> DoubleDouble:
+        """Sums over one axis, in its order."""
+        planes = [word for part in self._parts() for word in part]
+
+        def combine(x: list[jax.Array], y: list[jax.Array]) -> list[jax.Array]:
+            words = [add((x[k], x[k + 1]), (y[k], y[k + 1])) for k in range(0, len(x), 2)]
+            return [word for part in words for word in part]
+
+        zeros = [jnp.zeros((), plane.dtype) for plane in planes]
+        sums = lax.reduce(planes, zeros, combine, (axis % planes[0].ndim,))
+        return self._from([(sums[k], sums[k + 1]) for k in range(0, len(sums), 2)])

@@ -1,0 +1,103 @@
+"""Double-double: exact where it says so, and the same bits from a compiler as from NumPy."""
+
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from gbsjax.numbers import DoubleDouble, Planes
+from gbsjax.numbers import _double_double as dd
+
+
+def numbers(rng, size, spread=20):
+    return rng.normal(size=size) * 2.0 ** rng.integers(-spread, spread + 1, size)
+
+
+def words(rng, size, spread=20):
+    hi = numbers(rng, size, spread)
+    return dd.fast_two_sum(hi, hi * 2.0**-53 * rng.uniform(-1, 1, size))
+
+
+def same(x, y):
+    return all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in zip(x, y, strict=True))
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["numpy", "jit"])
+def test_sums_and_products_are_exact(wrap):
+    rng = np.random.default_rng(0)
+    x, y = numbers(rng, 2000, 100), numbers(rng, 2000, 100)
+    x[:3], y[:3] = [0.0, 1.0, 2.0**1022], [3.0, -1.0, 0.5]
+    for exact, function in ((lambda a, b: a + b, dd.two_sum), (lambda a, b: a * b, dd.two_prod)):
+        hi, lo = wrap(function)(x, y)
+        for a, b, h, low in zip(x, y, hi, lo, strict=True):
+            assert exact(Fraction(a), Fraction(b)) == Fraction(float(h)) + Fraction(float(low))
+            assert abs(low) <= 2.0**-53 * abs(h)
+
+
+def test_error_of_a_sum_and_a_product():
+    rng = np.random.default_rng(1)
+    x, y = words(rng, 4000), words(rng, 4000)
+    near = -x[0][:2000] * (1 + 2.0**-40)  # cancels
+    y[0][:2000], y[1][:2000] = dd.fast_two_sum(near, near * 2.0**-53 * rng.uniform(-1, 1, 2000))
+    exact = [[Fraction(h) + Fraction(low) for h, low in zip(*part, strict=True)] for part in (x, y)]
+    for function, combine, most in ((dd.add, lambda a, b: a + b, 3), (dd.multiply, lambda a, b: a * b, 11)):
+        for a, b, hi, lo in zip(*exact, *function(x, y), strict=True):
+            truth = combine(a, b)
+            assert abs(Fraction(hi) + Fraction(lo) - truth) <= most * Fraction(1, 2**106) * abs(truth)
+
+
+@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(k, marks=pytest.mark.full) for k in range(12, 80))])
+def test_jit_is_numpy_bit_for_bit(seed):
+    # A random expression: a compiler that contracts, reorders or recomputes would change a bit of it.
+    rng = np.random.default_rng(seed)
+    inputs = [words(rng, 64, 3) for _ in range(3)]
+    steps = [(rng.choice([dd.add, dd.multiply]), *rng.integers(0, 3 + k, 2)) for k in range(8)]
+
+    def program(inputs):
+        values = list(inputs)
+        for operation, i, j in steps:
+            values.append(operation(values[i], values[j]))
+        return values[3:]
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        expected = program(inputs)
+    for mine, theirs in zip(jax.jit(program)(inputs), expected, strict=True):
+        assert same(mine, theirs)
+
+
+def test_a_scan_and_a_reduction_are_numpy_bit_for_bit():
+    rng = np.random.default_rng(5)
+    x, y = words(rng, (9, 50)), words(rng, (9, 50))
+    total = (np.zeros(50), np.zeros(50))
+    for k in range(9):
+        total = dd.add(total, dd.multiply((x[0][k], x[1][k]), (y[0][k], y[1][k])))
+
+    def body(total, terms):
+        return dd.add(total, dd.multiply(*terms)), None
+
+    zero = (jnp.zeros(50), jnp.zeros(50))
+    assert same(jax.jit(lambda x, y: lax.scan(body, zero, (x, y))[0])(x, y), total)
+    as_numbers = [DoubleDouble(Planes(jnp.asarray(hi), None), Planes(jnp.asarray(lo), None)) for hi, lo in (x, y)]
+    for axis, (a, b) in ((0, as_numbers), (1, [n.map(lambda plane: plane.T) for n in as_numbers])):
+        found = jax.jit(lambda a, b, axis=axis: (a * b).sum(axis))(a, b)
+        assert same((found.hi.re, found.lo.re), total)
+
+
+def test_complex_products():
+    rng = np.random.default_rng(6)
+    parts = [words(rng, 40) for _ in range(4)]
+    x, y = (
+        DoubleDouble(Planes(*(jnp.asarray(p[0]) for p in pair)), Planes(*(jnp.asarray(p[1]) for p in pair)))
+        for pair in (parts[:2], parts[2:])
+    )
+    found = jax.jit(lambda x, y: x * y)(x, y)
+    exact = [[Fraction(h) + Fraction(low) for h, low in zip(*part, strict=True)] for part in parts]
+    assert found.lo.im is not None
+    assert found.hi.im is not None
+    for k, (a, b, c, d) in enumerate(zip(*exact, strict=True)):
+        size = (abs(a) + abs(b)) * (abs(c) + abs(d))
+        for hi, lo, truth in ((found.hi.re, found.lo.re, a * c - b * d), (found.hi.im, found.lo.im, a * d + b * c)):
+            assert abs(Fraction(float(hi[k])) + Fraction(float(lo[k])) - truth) <= 10 * Fraction(1, 2**106) * size
