@@ -45,14 +45,14 @@ def fast_two_sum(a: Any, b: Any) -> Words:
 def two_prod(a: Any, b: Any) -> Words:
     """a b exactly, for products between 2^-900 and the largest float: from four products that are exact.
 
-    For a and b in [1, 2) the first halves are multiples of 2^-25 and the second at most 2^-26. What is left of a b
-    after s is a multiple of 2^-104 of at most 2^-51, so no sum below is rounded.
+    For a and b in [1, 2) the first halves are multiples of 2^-25, at most 2, and the second ones multiples of 2^-52, at
+    most 2^-26. So the middle is a multiple of 2^-77 of at most 2^-24, what s lacks of a b is one of 2^-104 of at most
+    2^-51, and both have 53 bits: no sum but that of s is rounded.
     """
     a1, b1 = (_bits(x, 0x4000000, ~0x7FFFFFF) for x in (a, b))
     a2, b2 = a - a1, b - b1
-    middle, rest = two_sum(a1 * b2, a2 * b1)
-    s, e = fast_two_sum(a1 * b1, middle)
-    return fast_two_sum(s, e + (rest + a2 * b2))
+    s, e = fast_two_sum(a1 * b1, a1 * b2 + a2 * b1)
+    return fast_two_sum(s, e + a2 * b2)
 
 
 def add(x: Words, y: Words) -> Words:
