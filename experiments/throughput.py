@@ -116,28 +116,33 @@ def plot(path: Path) -> Path:
     import matplotlib
 
     matplotlib.use("agg")
-    from matplotlib import pyplot, ticker
+    from matplotlib import pyplot
 
     values, gradients = _cells(record, "value"), _cells(record, "gradient")
     batches = sorted({batch for batch, _ in values})
-    figure, panels = pyplot.subplots(1, 3, figsize=(12, 4), layout="constrained", sharey=True)
-    choices = [(values, batches[0], "value"), (values, batches[-1], "value"), (gradients, batches[0], "gradient")]
+    # A study of one batch has one panel of values, one without gradients has none of them.
+    choices = [(values, batch, "value") for batch in dict.fromkeys((batches[0], batches[-1]))]
+    if gradients:
+        choices.append((gradients, batches[0], "gradient"))
+    figure, panels = pyplot.subplots(
+        1, len(choices), figsize=(4 * len(choices), 4), layout="constrained", sharey=True, squeeze=False
+    )
+    modes = record["options"]["function"] in ("hafnian_patterns", "torontonian", "loop_torontonian")
     names = sorted({row["engine"] for row in record["rows"]}, key=lambda name: (name[0] != "g", name))
-    for axes, (cells, batch, what) in zip(panels, choices, strict=True):
+    for axes, (cells, batch, what) in zip(panels[0], choices, strict=True):
         for index, name in enumerate(names):
             points = [
                 (n, 1e6 * cell[name]["median_s"] / b) for (b, n), cell in cells.items() if b == batch and name in cell
             ]
             if points:
                 axes.semilogy(*zip(*points, strict=True), "o-", ms=3, color=f"C{index}", label=name)
-        axes.set(
-            xlabel="modes" if "torontonian" in record["options"]["function"] else "matrix size n",
-            title=f"{what}, batch {batch}",
-        )
-        axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+        axes.set(xlabel="modes" if modes else "matrix size n", title=f"{what}, batch {batch}")
+        sizes = sorted({n for b, n in cells if b == batch})
+        axes.set_xticks(sizes)
+        axes.set_xlim(sizes[0] - 1, sizes[-1] + 1)
         axes.grid(alpha=0.3)
-    panels[0].set_ylabel("microseconds a matrix, median")
-    panels[0].legend(fontsize="small")
+    panels[0][0].set_ylabel("microseconds a matrix, median")
+    panels[0][0].legend(fontsize="small")
     return _provenance.save_figure(figure, path.with_suffix(".png"))
 
 
