@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from gbsjax.numbers import Planes, together
+from gbsjax.numbers import Numbers
 
 
-def value(matrix: Planes, loops: Planes | None, counts: jax.Array | np.ndarray, radices: tuple[int, ...]) -> Planes:
+def value(matrix: Numbers, loops: Numbers | None, counts: jax.Array | np.ndarray, radices: tuple[int, ...]) -> Numbers:
     """H[c], the (loop) hafnian with mode i taken c_i times: with i the first mode that is left,
     H[c] = loop_i H[c - e_i] + (c_i - 1) A_ii H[c - 2 e_i] + sum over j > i of c_j A_ij H[c - e_i - e_j].
 
@@ -22,7 +22,7 @@ def value(matrix: Planes, loops: Planes | None, counts: jax.Array | np.ndarray, 
     """
     # Made from the data, not a constant: inside shard_map a carry must vary over the mesh like what is added to it.
     states = matrix[0, :1].map(lambda plane: plane * 0)
-    states = Planes(states.re + 1, states.im)
+    states = states + states.one()
     sizes: list[int] = []
     for mode in range(len(radices) - 1, -1, -1):
         states = _mode(matrix, loops, mode, radices[mode], states, tuple(sizes))
@@ -33,27 +33,25 @@ def value(matrix: Planes, loops: Planes | None, counts: jax.Array | np.ndarray, 
 
 
 def _mode(
-    matrix: Planes, loops: Planes | None, mode: int, radix: int, states: Planes, sizes: tuple[int, ...]
-) -> Planes:
+    matrix: Numbers, loops: Numbers | None, mode: int, radix: int, states: Numbers, sizes: tuple[int, ...]
+) -> Numbers:
     """States with one more mode in front, (radix * states,). sizes are the radices of the later modes, last first."""
     digits = np.indices(sizes[::-1]).reshape(len(sizes), math.prod(sizes))[::-1]
     strides = np.cumprod([1, *sizes[:-1]]) if sizes else ()
 
-    def step(before: tuple[Planes, Planes], count: jax.Array) -> tuple[tuple[Planes, Planes], Planes]:
+    def step(before: tuple[Numbers, Numbers], count: jax.Array) -> tuple[tuple[Numbers, Numbers], Numbers]:
         one, two = before
-        terms = [matrix[mode, mode] * two.map(lambda plane: plane * (count - 1))]
+        terms = [matrix[mode, mode] * two.times(count - 1)]
         if loops is not None:
             terms.append(loops[mode] * one)
         for place, stride in enumerate(strides):
             later = mode + len(sizes) - place
             # What wraps around meets a count of 0.
-            taken = one.map(
-                lambda plane, s=int(stride), c=digits[place]: jnp.roll(plane, s) * jnp.asarray(c, plane.dtype)
-            )
+            taken = one.map(lambda plane, s=int(stride): jnp.roll(plane, s)).times(digits[place])
             terms.append(matrix[mode, later] * taken)
-        (new,) = together([functools.reduce(operator.add, terms)])
+        new = functools.reduce(operator.add, terms).in_memory()
         return (new, one), new
 
-    counts = jnp.arange(1, radix, dtype=states.re.dtype)
+    counts = jnp.arange(1, radix)
     _, rest = lax.scan(step, (states, states.map(jnp.zeros_like)), counts)
-    return jax.tree.map(lambda first, more: jnp.concatenate([first[None], more]).reshape(-1), states, rest)
+    return states.map(lambda first, more: jnp.concatenate([first[None], more]).reshape(-1), rest)

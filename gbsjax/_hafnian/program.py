@@ -65,13 +65,13 @@ def _fill(pool: Pool, weights: Numbers) -> Numbers:
     def level(states: Numbers, step: tuple[Numbers, Index, Index | int]) -> tuple[Numbers, None]:
         row, source, first = step
         new = (row[None] * _pick(states, source)).sum(1)
-        return jax.tree.map(lambda old, new: lax.dynamic_update_slice_in_dim(old, new, first, 0), states, new), None
+        return states.map(lambda old, more: lax.dynamic_update_slice_in_dim(old, more, first, 0), new), None
 
     lanes = weights.shape[2:]
     chunk, parts = _parts(pool, lanes)
     # Made from the data, not a constant: inside shard_map a carry must vary over the mesh like what is added to it.
     states = weights.map(lambda plane: jnp.broadcast_to(plane[0, 0] * 0, (pool.size + chunk, *lanes)))
-    states = jax.tree.map(lambda plane, one: plane.at[1].add(one[1]), states, states.one())
+    states = states.map(lambda plane, one: plane.at[1].add(one[1]), states.one())
     for part in parts:
         if len(part) == 1:
             states, _ = level(states, (_row(weights, part[0]), part[0].source, part[0].first))
@@ -130,7 +130,7 @@ def slopes(matrix: Numbers, loops: Numbers | None, pairs: Pairs | None) -> tuple
             where[sums.level, sums.weights] = size + k * new.shape[1] + np.arange(len(sums.weights))
         size += new.shape[0] * new.shape[1]
         found.append(new.map(lambda plane: plane.reshape(-1, *plane.shape[2:])))
-    flat = jax.tree.map(lambda *planes: jnp.concatenate(planes), *found)
+    flat = found[0].map(lambda *planes: jnp.concatenate(planes), *found[1:])
     shift = weights.shape[1] - n
     by_entry = np.triu(where[:, shift:], 1)
     by_loop = np.diagonal(where[:, shift:])

@@ -133,7 +133,8 @@ def minors(matrix: Planes, modes: Modes, grid: Grid, power_bits: int) -> Planes:
         return [zeros_like(matrix, -(-columns // 4), 2, *shape)] * 2
 
     total = _Slopes(zeros(vector), zeros(each), [zeros()] * len(grid.unroll), zeros(sum(map(len, grid.loops))))
-    total = loops_over(loops, start(unroll, block), step, total)
+    plus = functools.partial(jax.tree.map, jnp.add)
+    total = loops_over(loops, start(unroll, block), step, total, plus)
 
     # A mode of radix 2 has the values +-1, or, where its photon is absent from one pattern of a batch, 0 alone.
     unrolled_counts = modes.counts[len(grid.lanes) : len(grid.lanes) + len(grid.unroll)]

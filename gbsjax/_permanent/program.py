@@ -6,7 +6,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,9 @@ import numpy as np
 from jax import lax
 
 from gbsjax._permanent.launch import Grid
-from gbsjax.numbers import Planes
+from gbsjax.numbers import Numbers
+
+N = TypeVar("N", bound=Numbers)
 
 
 class Modes(NamedTuple):
@@ -33,14 +35,14 @@ class Table(NamedTuple):
 
     coefficients: jax.Array | np.ndarray
     weights: jax.Array | np.ndarray
-    sums: Planes
+    sums: Numbers
 
 
 def _digits(radices: tuple[int, ...]) -> np.ndarray:
     return np.indices(radices[::-1]).reshape(len(radices), math.prod(radices))[::-1]
 
 
-def tables(matrix: Planes, modes: Modes, grid: Grid) -> list[Table]:
+def tables(matrix: Numbers, modes: Modes, grid: Grid) -> list[Table]:
     """The partial row sums of every group: sum over its modes i of value_i A_ij."""
     made, first = [], 0
     for group in grid.groups:
@@ -53,7 +55,7 @@ def tables(matrix: Planes, modes: Modes, grid: Grid) -> list[Table]:
     return made
 
 
-def power(x: Planes, exponent: jax.Array, bits: int) -> Planes:
+def power(x: N, exponent: jax.Array, bits: int) -> N:
     result = x.one()
     for bit in range(bits):
         result = (result * x).where((exponent >> bit) & 1 == 1, result)
@@ -65,70 +67,70 @@ def power(x: Planes, exponent: jax.Array, bits: int) -> Planes:
 class Word(NamedTuple):
     """Where a nest of loops stands: the block with the loops' row sums added, their weight, the values they chose."""
 
-    block: Planes
+    block: Any
     weight: jax.Array
     values: jax.Array
 
 
-def loops_over(around: list[Table], at: Word, step: Callable[[Word], Any], zero: Any) -> Any:
-    """The sum, over every word of the loop groups, of what step returns there (arrays or a tuple of arrays)."""
+def loops_over(around: list[Table], at: Word, step: Callable[[Word], Any], zero: Any, add: Callable[..., Any]) -> Any:
+    """The sum by `add`, over every word of the loop groups, of what step returns there."""
     if not around:
         return step(at)
     table, *inner = around
     sums = table.sums.map(jnp.transpose)
     following = sums.map(lambda plane: jnp.roll(plane, -1, axis=0))
 
-    def shifted(row: Planes) -> Planes:
+    def shifted(row: Numbers) -> Numbers:
         return at.block + row[:, None]
 
     # The next block travels in the carry: computed where it is used, XLA:CPU would fuse it into every term.
-    def body(carry: tuple[Any, Planes], word: tuple) -> tuple[tuple[Any, Planes], None]:
+    def body(carry: tuple[Any, Numbers], word: tuple) -> tuple[tuple[Any, Numbers], None]:
         total, block = carry
-        row, weight, values = word
+        place, weight, values = word
         here = Word(block, at.weight * weight, jnp.concatenate([at.values, values]))
-        return (jax.tree.map(jnp.add, total, loops_over(inner, here, step, zero)), shifted(row)), None
+        return (add(total, loops_over(inner, here, step, zero, add)), shifted(following[place])), None
 
-    words = (following, table.weights, table.coefficients.T)
+    words = (jnp.arange(table.weights.shape[0]), table.weights, table.coefficients.T)
     return lax.scan(body, (zero, shifted(sums[0])), words)[0][0]
 
 
 def start(unroll: Table, block: Table) -> Word:
     """No loop entered yet; the words of the block run within each word of the unrolled modes."""
     words = unroll.sums.map(lambda plane: plane[:, :, None]) + block.sums.map(lambda plane: plane[:, None, :])
-    dtype = block.sums.re.dtype
+    dtype = block.coefficients.dtype
     flat = words.map(lambda plane: plane.reshape(plane.shape[0], -1))
     return Word(flat, jnp.ones((), dtype), jnp.zeros((0,), dtype))
 
 
-def zeros_like(like: Planes, *shape: int) -> Planes:
+def zeros_like(like: N, *shape: int) -> N:
     # Made from the data, not a constant: inside shard_map a carry must vary over the mesh like what is added to it.
     return like.map(lambda plane: jnp.broadcast_to(plane[0, 0] * 0, shape))
 
 
-def row_sums(lanes: Planes, words: Planes) -> Planes:
+def row_sums(lanes: N, words: N) -> N:
     """Row sums (.., words, lanes) from the tables (.., lanes) and (.., words)."""
     return lanes.map(lambda plane: plane[..., None, :]) + words.map(lambda plane: plane[..., :, None])
 
 
-def value(matrix: Planes, modes: Modes, grid: Grid, power_bits: int) -> Planes:
+def value(matrix: Numbers, modes: Modes, grid: Grid, power_bits: int) -> Numbers:
     """The sum over all words of the product of their weights times prod_j (sum_i value_i A_ij)**power_j."""
     lanes, unroll, block, *loops = tables(matrix, modes, grid)
     each = block.weights.shape[0]
 
-    def factor(at: Word, column: int, word: int) -> Planes:
-        words = at.block.map(lambda plane: plane[column, word * each : (word + 1) * each])
-        sums = row_sums(lanes.sums[column], words)
-        return sums if modes.powers is None else power(sums, modes.powers[column], power_bits)
+    def term(at: Word, word: int) -> Numbers:
+        words = at.block.map(lambda plane: plane[:, word * each : (word + 1) * each])
 
-    def term(at: Word, word: int) -> Planes:
-        product = functools.reduce(operator.mul, [factor(at, column, word) for column in range(matrix.re.shape[1])])
+        def factor(column: int | jax.Array) -> Numbers:
+            sums = row_sums(lanes.sums[column], words[column])
+            return sums if modes.powers is None else power(sums, jnp.asarray(modes.powers)[column], power_bits)
+
+        product = matrix.product(factor, matrix.shape[1])
         weight = (at.weight * unroll.weights[word] * block.weights)[:, None]
-        return product.map(lambda plane: plane * weight)
+        return product.times(weight)
 
-    def step(at: Word) -> jax.Array:
-        return functools.reduce(operator.add, (term(at, word) for word in range(unroll.weights.shape[0]))).array()
+    def step(at: Word) -> Numbers:
+        return functools.reduce(operator.add, (term(at, word) for word in range(unroll.weights.shape[0]))).stored()
 
-    sums = loops_over(loops, start(unroll, block), step, zeros_like(matrix, each, lanes.weights.shape[0]).array())
-    # A product and not a reduction: XLA:CPU would fuse a reduction with the terms and walk them one by one.
-    weights = jnp.asarray(lanes.weights).astype(sums.dtype)
-    return Planes.of(jnp.sum(jnp.matmul(sums, weights, precision=lax.Precision.HIGHEST)))
+    zero = zeros_like(matrix, each, lanes.weights.shape[0]).stored()
+    sums = loops_over(loops, start(unroll, block), step, zero, lambda total, more: (total + more).stored())
+    return sums.total(jnp.asarray(lanes.weights))

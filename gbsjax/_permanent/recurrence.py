@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from gbsjax.numbers import Planes
+from gbsjax.numbers import Numbers
 
 
 class Photons(NamedTuple):
@@ -25,7 +25,7 @@ class Photons(NamedTuple):
     powers: jax.Array | np.ndarray
 
 
-def value(matrix: Planes, photons: Photons, radices: tuple[int, ...]) -> Planes:
+def value(matrix: Numbers, photons: Photons, radices: tuple[int, ...]) -> Numbers:
     """P[c] = the permanent of the photons so far with column j taken c_j times: each photon adds
     P'[c] = sum_j A_ij c_j P[c - e_j]. The answer is P[powers]; radices are the largest powers plus 1.
 
@@ -34,21 +34,20 @@ def value(matrix: Planes, photons: Photons, radices: tuple[int, ...]) -> Planes:
     strides = np.cumprod((1, *radices[:-1]))
     states = math.prod(radices)
     digits = np.indices(radices[::-1]).reshape(len(radices), states)[::-1]
-    taken = jnp.asarray(digits, matrix.re.dtype)
 
-    def photon(state: Planes, which: tuple[jax.Array, jax.Array]) -> tuple[Planes, None]:
+    def photon(state: Numbers, which: tuple[jax.Array, jax.Array]) -> tuple[Numbers, None]:
         row, present = which
         entries = matrix[row]
         parts = []
         for column, stride in enumerate(strides):
             # What wraps around meets a count of 0.
             before = state.map(lambda plane, s=int(stride): jnp.roll(plane, s))
-            parts.append(entries[column, None] * before.map(lambda plane, c=column: plane * taken[c]))
+            parts.append(entries[column, None] * before.times(digits[column]))
         return functools.reduce(operator.add, parts).where(present > 0, state), None
 
     # Made from the data, not a constant: inside shard_map a carry must vary over the mesh like what is added to it.
     nothing = matrix.map(lambda plane: jnp.broadcast_to(plane[0, 0] * 0, (states,)))
-    start = Planes(nothing.re.at[0].add(1), nothing.im)
+    start = nothing.map(lambda plane, one: plane.at[0].add(one[0]), nothing.one())
     final, _ = lax.scan(photon, start, (jnp.asarray(photons.row), jnp.asarray(photons.present)))
     target = jnp.sum(jnp.asarray(photons.powers) * jnp.asarray(strides, photons.powers.dtype))
     return final[target]

@@ -4,3 +4,4 @@ from ._double_double import DoubleDouble as DoubleDouble
 from ._numbers import Numbers as Numbers
 from ._planes import Planes as Planes
 from ._planes import together as together
+from ._residues import Residues as Residues

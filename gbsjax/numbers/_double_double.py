@@ -108,9 +108,24 @@ class DoubleDouble:
     def split(self) -> DoubleDouble:
         return self
 
-    def map(self, function: Callable[[jax.Array], jax.Array]) -> DoubleDouble:
-        """The same indexing, reshaping or scaling by a power of two on every plane."""
-        return DoubleDouble(self.hi.map(function), self.lo.map(function))
+    def map(self, function: Callable[..., jax.Array], *others: DoubleDouble) -> DoubleDouble:
+        """The same indexing, reshaping, joining or scaling by a power of two on every plane."""
+        hi = self.hi.map(function, *(other.hi for other in others))
+        return DoubleDouble(hi, self.lo.map(function, *(other.lo for other in others)))
+
+    def times(self, real: jax.Array | np.ndarray) -> DoubleDouble:
+        """Times real numbers of one word."""
+        real = jnp.asarray(real, self.hi.re.dtype)
+        return self._from([multiply(x, (real, jnp.zeros_like(real))) for x in self._parts()])
+
+    def product(self, factor: Callable[[Any], DoubleDouble], count: int) -> DoubleDouble:
+        """factor(0) .. factor(count - 1), multiplied in this order: in a loop, since written out it takes long to
+        compile."""
+        return lax.fori_loop(1, count, lambda k, product: (product * factor(k)).in_memory(), factor(0).in_memory())
+
+    def stored(self) -> DoubleDouble:
+        """As a loop should carry it."""
+        return self.in_memory()
 
     def __getitem__(self, index: object) -> DoubleDouble:
         return DoubleDouble(self.hi[index], self.lo[index])
@@ -142,6 +157,14 @@ class DoubleDouble:
     def one(self) -> DoubleDouble:
         """The number 1 in the shape of this one."""
         return DoubleDouble.of(self.hi.one())
+
+    def combine(self, coefficients: jax.Array | np.ndarray) -> DoubleDouble:
+        """Sums over the first axis: (k, l) numbers and (k, words) real coefficients give (l, words)."""
+        return self.map(lambda plane: plane[:, :, None]).times(jnp.asarray(coefficients)[:, None, :]).sum(0)
+
+    def total(self, weights: jax.Array) -> DoubleDouble:
+        """The sum of all of (.., l) numbers times (l,) real weights."""
+        return self.times(weights).map(jnp.ravel).sum(0)
 
     def sum(self, axis: int) -> DoubleDouble:
         """Sums over one axis, in its order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -56,9 +57,25 @@ class Planes:
         """Interleaved numbers as separate planes again."""
         return Planes.of(self.re) if self.im is None else self
 
-    def map(self, function: Callable[[jax.Array], jax.Array]) -> Planes:
-        """The same indexing, reshaping or scaling by a real on every plane."""
-        return Planes(function(self.re), None if self.im is None else function(self.im))
+    def map(self, function: Callable[..., jax.Array], *others: Planes) -> Planes:
+        """The same indexing, reshaping, joining or scaling by a power of two on every plane."""
+        if self.im is None:
+            return Planes(function(self.re, *(other.re for other in others)), None)
+        return Planes(
+            function(self.re, *(other.re for other in others)), function(self.im, *(other.im for other in others))
+        )
+
+    def times(self, real: jax.Array | np.ndarray) -> Planes:
+        """Times real numbers of one word."""
+        return self.map(lambda plane: plane * jnp.asarray(real, plane.dtype))
+
+    def product(self, factor: Callable[[int], Planes], count: int) -> Planes:
+        """factor(0) .. factor(count - 1), multiplied in this order; the type is that of this number."""
+        return functools.reduce(operator.mul, map(factor, range(count)))
+
+    def stored(self) -> Planes:
+        """As a loop should carry it."""
+        return self.interleaved()
 
     def __getitem__(self, index: object) -> Planes:
         return self.map(lambda plane: plane[index])  # pyright: ignore[reportArgumentType]
@@ -107,6 +124,12 @@ class Planes:
             return Planes(sums, None)
         rows = self.re.shape[1]
         return Planes(sums[:rows], sums[rows:])
+
+    def total(self, weights: jax.Array) -> Planes:
+        """The sum of all of (.., l) numbers times (l,) real weights."""
+        # A product and not a reduction: XLA:CPU would fuse a reduction with what is before and walk it one by one.
+        plane = self.array()
+        return Planes.of(jnp.sum(jnp.matmul(plane, weights.astype(plane.dtype), precision=lax.Precision.HIGHEST)))
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
