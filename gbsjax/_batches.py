@@ -11,25 +11,50 @@ import jax.numpy as jnp
 from jax import lax
 
 
-def over_batch(one: Callable[[Any], jax.Array], arrays: Any, batch: tuple[int, ...], most: int) -> jax.Array:
+def over_batch(one: Callable[[Any], Any], arrays: Any, batch: tuple[int, ...], most: int) -> Any:
     """`one` of every element of arrays with the leading axes `batch`, at most `most` elements at a time."""
     return in_chunks(jax.vmap(one), arrays, batch, most) if batch else one(arrays)
 
 
-def in_chunks(some: Callable[[Any], jax.Array], arrays: Any, batch: tuple[int, ...], most: int) -> jax.Array:
+def in_chunks(some: Callable[[Any], Any], arrays: Any, batch: tuple[int, ...], most: int) -> Any:
     """`some` of arrays with the leading axes `batch`, which it takes as one axis, at most `most` elements at a time."""
     size = math.prod(batch)
     flat = jax.tree.map(lambda x: x.reshape(size, *x.shape[len(batch) :]), arrays)
     chunks = -(-size // max(1, most))
     if chunks <= 1:
-        return some(flat).reshape(batch)
+        return jax.tree.map(lambda x: x.reshape(batch), some(flat))
     chunk = -(-size // chunks)
 
     def cut(x: jax.Array) -> jax.Array:
         padded = jnp.pad(x, ((0, chunks * chunk - size), *((0, 0),) * (x.ndim - 1)))
         return padded.reshape(chunks, chunk, *x.shape[1:])
 
-    return lax.map(some, jax.tree.map(cut, flat)).reshape(-1)[:size].reshape(batch)
+    found = lax.map(some, jax.tree.map(cut, flat))
+    return jax.tree.map(lambda x: x.reshape(-1)[:size].reshape(batch), found)
+
+
+def differentiated_as(smooth: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, whose derivatives are those of `smooth`: for one that JAX would differentiate wrongly or not at all."""
+    differentiable = jax.custom_jvp(function)
+
+    @differentiable.defjvp
+    def _(arrays: Any, slopes: Any) -> tuple[Any, Any]:
+        _, tangents = jax.jvp(smooth, arrays, slopes)
+        return differentiable(*arrays), tangents
+
+    return differentiable
+
+
+def undifferentiated(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, which says so when it is differentiated."""
+
+    def refuse(*_: Any) -> Any:
+        raise TypeError(
+            "the words of a double-double and certificates have no derivative. Differentiate the function itself, at "
+            "precision='fp64' or 'dd'."
+        )
+
+    return differentiated_as(refuse, function)
 
 
 def lanes_last(function: Callable[..., Any], smooth: Callable[..., Any] | None = None) -> Callable[..., Any]:
@@ -54,14 +79,7 @@ def lanes_last(function: Callable[..., Any], smooth: Callable[..., Any] | None =
         return jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), values), jax.tree.map(lambda _: True, values)
 
     # A function with a rule for vmap cannot be differentiated in reverse: derivatives are those of the plain function.
-    differentiable = jax.custom_jvp(one)
-
-    @differentiable.defjvp
-    def _(arrays: Any, slopes: Any) -> tuple[Any, Any]:
-        _, tangents = jax.jvp(smooth or function, arrays, slopes)
-        return differentiable(*arrays), tangents
-
-    return differentiable
+    return differentiated_as(smooth or function, one)
 
 
 def broadcast(function: str, names: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from gbsjax.numbers import Precision, Tier
+
 DTYPES = ("float32", "float64", "complex64", "complex128")
 BACKENDS = ("xla",)
 _DTYPES = frozenset(map(np.dtype, DTYPES))
@@ -24,19 +26,17 @@ def choice(function: str, name: str, value: object, allowed: Sequence[str]) -> N
         raise ValueError(f"{function}: {name} must be one of {list(allowed)}, got {value!r}.")
 
 
-def engine(function: str, precision: str, backend: str | None, tiers: Sequence[str] = ("fp64",)) -> None:
-    """Refuse tiers that the function does not have and backends that do not exist; None chooses."""
-    choice(function, "precision", precision, tiers)
+def engine(function: str, precision: Precision, backend: str | None, array: jax.Array) -> None:
+    """Refuse tiers and backends that do not exist, and tiers that the dtype does not have; backend None chooses."""
+    if not isinstance(precision, Tier):
+        choice(function, "precision", precision, ("fp64", "dd"))
+    if precision != "fp64" and array.dtype not in (jnp.float64, jnp.complex128):
+        what = f"precision={precision!r} computes with pairs of float64" if precision == "dd" else "it needs float64"
+        raise TypeError(
+            f"{function}: {what}, got {array.dtype}. Convert the input to float64 or complex128, or drop the precision."
+        )
     if backend is not None:
         choice(function, "backend", backend, BACKENDS)
-
-
-def double_double(function: str, x: jax.Array) -> None:
-    if x.dtype not in (jnp.float64, jnp.complex128):
-        raise TypeError(
-            f"{function}: precision='dd' computes with pairs of float64, got {x.dtype}. Convert the input to float64 "
-            "or complex128, or drop the precision."
-        )
 
 
 def array(function: str, name: str, x: object) -> jax.Array:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from gbsjax.numbers import Planes
+from gbsjax.numbers import BOUND, WORDS, DoubleDouble, Numbers, Planes, Precision
 
 
 def exponent_of(x: jax.Array) -> jax.Array:
@@ -117,3 +119,43 @@ def restore(mantissa: Planes, exponent: jax.Array, finite: jax.Array) -> jax.Arr
     poison = jnp.where(finite, 0, jnp.nan).astype(mantissa.re.dtype)
     poison = lax.expand_dims(poison, range(mantissa.re.ndim - poison.ndim))
     return mantissa.map(lambda plane: scale(plane, exponent) + poison).array()
+
+
+class Certified(NamedTuple):
+    """A value, a rigorous bound of its distance from the exact one, and the sum of the sizes of its terms."""
+
+    value: jax.Array
+    bound: jax.Array
+    size: jax.Array
+
+
+# What the few roundings of a bound itself may take from it, relative.
+SLACK = 1 + 2.0**-30
+
+
+def certify(
+    value: Numbers, relative: jax.Array | float, size: jax.Array, floor: float, exponent: jax.Array, finite: jax.Array
+) -> Certified:
+    """Restore a mantissa within relative * (size + floor) of the exact one, with the size of its terms."""
+    if isinstance(value, DoubleDouble):
+        hi, lo = (restore(word, exponent, finite) for word in (value.hi, value.lo))
+        # The value is the high word alone.
+        rounding = jnp.abs(jnp.real(lo)) + jnp.abs(jnp.imag(lo))
+    else:
+        hi, rounding = restore(value.rounded(), exponent, finite), 0
+    bound, size = (
+        restore(Planes(plane, None), exponent, finite) for plane in (relative * (size + floor) * SLACK, size * SLACK)
+    )
+    # Each of the words, and the bound, may have been flushed to zero.
+    tiny = 8 * float(jnp.finfo(bound.dtype).tiny)
+    return Certified(hi, (bound + rounding) * SLACK + tiny, size)
+
+
+def exact_ones(shape: tuple[int, ...], like: jax.Array, precision: Precision) -> Any:
+    """The number 1, without any error, in the form of a tier."""
+    ones = jnp.ones(shape, like.dtype)
+    if precision is WORDS:
+        return ones, jnp.zeros_like(ones)
+    if precision in BOUND.values():
+        return Certified(ones, jnp.zeros(shape, jnp.real(ones).dtype), jnp.ones(shape, jnp.real(ones).dtype))
+    return ones

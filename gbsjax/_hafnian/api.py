@@ -218,9 +218,8 @@ def _symmetric_input(name: str, matrix: Any) -> jax.Array:
 
 
 def _checked(name: str, array: jax.Array, loops: jax.Array | None, options: _Options) -> jax.Array:
-    _checks.engine(name, options.precision, options.backend, ("fp64", "dd"))
+    _checks.engine(name, options.precision, options.backend, array)
     if options.precision == "dd":
-        _checks.double_double(name, array)
         if options.method not in (None, "subsets"):
             raise ValueError(
                 f"{name}: precision='dd' is there for method='subsets', got {options.method!r}. Drop the method."

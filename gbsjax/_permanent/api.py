@@ -11,12 +11,14 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Inexact
 
 from gbsjax import _checks
-from gbsjax._batches import broadcast, over_batch
-from gbsjax._permanent import rule
-from gbsjax._permanent.counts import Choice, choose, written_out
+from gbsjax._batches import broadcast, over_batch, undifferentiated
+from gbsjax._permanent import bound, rule
+from gbsjax._permanent.counts import Choice, Present, choose, choose_plain, plainly_written_out, weighted_out
 from gbsjax._permanent.launch import BATCH_TERMS, Glynn, Recurrence
 from gbsjax._permanent.program import Modes
 from gbsjax._permanent.recurrence import Photons
+from gbsjax._scaling import Certified, exact_ones
+from gbsjax.numbers import BOUND, WORDS, Precision
 
 
 def permanent(
@@ -46,7 +48,8 @@ def permanent(
             The counts of a batch may have different sums; batch shapes of matrix, rows and cols broadcast.
         total: the largest number of photons, a Python int. Needed, and read, only when counts are traced (inside
             jit or vmap); a pattern with more photons than that is NaN.
-        precision: "fp64", the arithmetic of the dtype as given.
+        precision: "fp64", the arithmetic of the dtype as given; "dd", double-double (some 31 digits), for float64 and
+            complex128, rounded at the end. Derivatives are those of "fp64".
         backend: "xla", or None to choose.
 
     Returns:
@@ -73,27 +76,30 @@ def permanent(
         24.0
     """
     name = "permanent"
-    _checks.engine(name, precision, backend)
     array = _checks.array(name, "matrix", matrix)
+    _checks.engine(name, precision, backend, array)
     _checks.matrices(name, "matrix", array)
     if rows is None and cols is None:
         _checks.square(name, "matrix", array, "Pass rows= and cols= counts for a matrix with repeated rows or columns.")
         size = array.shape[-1]
         if size == 0:
-            return jnp.ones(array.shape[:-2], array.dtype)
+            return exact_ones(array.shape[:-2], array, precision)
         how = Glynn((1, *(2,) * (size - 1)), 1, size)
         _checks.affordable(name, how.terms, f"a {size} x {size} matrix")
-        return _evaluate(array, None, how)
-    return _with_counts(name, array, rows, cols, total)
+        return _evaluate(array, None, how, precision)
+    return _with_counts(name, array, rows, cols, total, precision)
 
 
-def _with_counts(name: str, array: jax.Array, rows: Any, cols: Any, total: int | None) -> jax.Array:
+def _with_counts(
+    name: str, array: jax.Array, rows: Any, cols: Any, total: int | None, precision: Precision
+) -> Any:
     k, l = array.shape[-2:]
     rows = _checks.counts(name, "rows", np.ones(k, int) if rows is None else rows, k)
     cols = _checks.counts(name, "cols", np.ones(l, int) if cols is None else cols, l)
     batch = broadcast(name, "matrix, rows and cols", array.shape[:-2], rows.shape[:-1], cols.shape[:-1])
     if 0 in batch:
-        return jnp.zeros(batch, array.dtype)
+        return exact_ones(batch, array, precision)
+    plain = precision != "fp64"
     dtype = np.dtype(jnp.real(array).dtype)
     if isinstance(rows, np.ndarray) and isinstance(cols, np.ndarray):
         enter, leave = np.broadcast_arrays(rows.sum(axis=-1), cols.sum(axis=-1))
@@ -103,7 +109,8 @@ def _with_counts(name: str, array: jax.Array, rows: Any, cols: Any, total: int |
                 f"{name}: rows and cols must have the same sum, got {enter.flat[first]} and {leave.flat[first]}. Every "
                 "photon that enters must leave."
             )
-        choice = choose(rows, cols, dtype) if rows.size and cols.size else None
+        some = rows.sum() > 0 if plain else rows.size and cols.size
+        choice = (choose_plain(rows, cols) if plain else choose(rows, cols, dtype)) if some else None
         allowed = None
     else:
         if total is None:
@@ -113,19 +120,24 @@ def _with_counts(name: str, array: jax.Array, rows: Any, cols: Any, total: int |
             )
         if total < 0:
             raise ValueError(f"{name}: total must be a Python int of 0 or more, got {total}.")
-        choice = written_out(rows, cols, total, dtype) if total > 0 and k > 0 and l > 0 else None
+        choice = None
+        if total > 0 and k > 0 and l > 0:
+            choice = plainly_written_out(rows, cols, total) if plain else weighted_out(rows, cols, total, dtype)
         photons = jnp.sum(jnp.asarray(rows), axis=-1)
         # What an eager call would raise for, a traced one can only mark.
         allowed = (photons == jnp.sum(jnp.asarray(cols), axis=-1)) & (photons <= total)
     if choice is None:
-        values = jnp.ones(batch, array.dtype)
+        values = exact_ones(batch, array, precision)
     else:
         _checks.affordable(name, choice.how.terms, "this pattern of counts")
-        values = _evaluate(*_gathered(array, batch, choice), choice.how)
-    return values if allowed is None else jnp.where(allowed, values, jnp.nan)
+        values = _evaluate(*_gathered(array, batch, choice), choice.how, precision)
+    return values if allowed is None else jax.tree.map(lambda x: jnp.where(allowed, x, jnp.nan), values)
 
 
-def _gathered(array: jax.Array, batch: tuple[int, ...], choice: Choice) -> tuple[jax.Array, Modes | Photons]:
+Data = Modes | Photons | Present | None
+
+
+def _gathered(array: jax.Array, batch: tuple[int, ...], choice: Choice) -> tuple[jax.Array, Data]:
     """The rows and columns that a program wants, in its order, summed side first, and its data, both (*batch, ..)."""
     row = jnp.broadcast_to(jnp.asarray(choice.rows), (*batch, choice.rows.shape[-1]))
     column = jnp.broadcast_to(jnp.asarray(choice.columns), (*batch, choice.columns.shape[-1]))
@@ -141,17 +153,32 @@ def _gathered(array: jax.Array, batch: tuple[int, ...], choice: Choice) -> tuple
     return jnp.swapaxes(chosen, -1, -2) if choice.transpose else chosen, data
 
 
-def _one(pair: tuple[jax.Array, Modes | Photons | None], how: Glynn | Recurrence) -> jax.Array:
+def _one(pair: tuple[jax.Array, Data], how: Glynn | Recurrence, precision: Precision) -> Any:
     matrix, data = pair
+    if isinstance(data, Present):
+        both = data.photon[:, None] & data.photon[None, :]
+        matrix, data = jnp.where(both, matrix, jnp.eye(matrix.shape[0], dtype=matrix.dtype)), None
+    if precision is WORDS:
+        assert not isinstance(data, Modes)
+        return rule.words(matrix, data, how)
+    if precision in BOUND.values():
+        return undifferentiated(functools.partial(_certified, how=how, precision=precision))(matrix, data)
     if isinstance(how, Recurrence):
         assert isinstance(data, Photons)
-        return rule.recurrence(matrix, data, how)
+        return rule.recurrence(matrix, data, how, precision)
     assert not isinstance(data, Photons)
-    return rule.glynn(matrix, data, how)
+    return rule.glynn(matrix, data, how, precision)
 
 
-@functools.partial(jax.jit, static_argnums=2)
-def _evaluate(array: jax.Array, data: Modes | Photons | None, how: Glynn | Recurrence) -> jax.Array:
+def _certified(matrix: jax.Array, data: Data, how: Glynn | Recurrence, precision: Precision) -> Certified:
+    if isinstance(how, Recurrence):
+        assert isinstance(data, Photons)
+        return bound.recurrence(matrix, data, how, precision)
+    return bound.glynn(matrix, how, precision)
+
+
+@functools.partial(jax.jit, static_argnums=(2, 3))
+def _evaluate(array: jax.Array, data: Data, how: Glynn | Recurrence, precision: Precision) -> Any:
     """The permanents of a batch."""
-    one = functools.partial(_one, how=how)
+    one = functools.partial(_one, how=how, precision=precision)
     return over_batch(one, (array, data), array.shape[:-2], BATCH_TERMS // how.terms)

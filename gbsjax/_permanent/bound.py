@@ -1,46 +1,81 @@
-"""A rigorous error bound for the float permanent, from the sizes of the entries alone."""
+"""Certificates of the permanent: rigorous bounds of what its programs lose. The steps are in docs/proofs.md."""
 
 from __future__ import annotations
 
+import math
+
+import jax
 import jax.numpy as jnp
-import numpy as np
 
 from gbsjax import _scaling
-from gbsjax._permanent.launch import Glynn, plan
-from gbsjax.numbers import Planes
+from gbsjax._permanent import program, rule
+from gbsjax._permanent.launch import Glynn, Grid, Recurrence, plan
+from gbsjax._permanent.recurrence import Photons
+from gbsjax._permanent.recurrence import value as value_by_recurrence
+from gbsjax.numbers import ADD, BOUND, MULTIPLY, UNIT, Parts, Planes, Sizes, of_tier
+
+# Words that one stage of the last sum adds: few, because each addition counts in the bound.
+GROUP = 4
 
 
-def glynn_error_bound(matrix: np.ndarray) -> float:
-    """An upper bound of |computed - exact| for the permanent of one square matrix by Glynn's formula.
+def _accurately(numbers: Planes, weights: jax.Array) -> tuple[Planes, int]:
+    """The sum of (.., l) numbers times (l,) powers of two in stages, and the additions on its longest path."""
+    left, additions = numbers.times(weights).map(jnp.ravel), 0
+    group = GROUP if left.shape[0] <= GROUP**3 else GROUP**2
+    while left.shape[0] > 1:
+        size = math.gcd(left.shape[0], group)
+        left = left.map(lambda plane, size=size: jnp.sum(plane.reshape(-1, size), axis=1))
+        additions += size - 1
+    return left[0], additions
 
-    With R_j = sum_i |A_ij| in the balanced matrix, every row sum is at most R_j and errs at most gamma_(2n) R_j, a
-    product of n complex numbers adds gamma_(3n), the weights are exact, and D additions on the longest path of the
-    sum add gamma_D; the weights' absolute values sum to 1. So the error is at most gamma_(2n*n + 3n + D + 8)
-    prod_j R_j (N. J. Higham, Accuracy and Stability (2002), lemmas 3.1 and 3.5); a product that
-    underflows and is multiplied by up to n sums of at most 4 adds the tiny last term. It costs n^2 and is e^n loose.
-    """
-    matrix = np.asarray(matrix)
-    n = matrix.shape[-1]
-    if n == 0:
-        return 0.0
-    if not np.isfinite(matrix).all():
-        return float("inf")
-    how = Glynn((1, *(2,) * (n - 1)), 1, n)
-    planes, rows, columns, _ = _scaling.equilibrate(Planes.of(jnp.asarray(matrix)), how.shift)
-    balanced = np.asarray(planes.array())
-    grid = plan(how.radices)
-    additions = sum(2 ** len(group) for group in grid.groups)
-    unit = float(np.finfo(np.real(balanced).dtype).eps) / 2
-    operations = 2 * n * n + 3 * n + additions + 8
-    if operations * unit >= 0.5:
-        return float("inf")
-    gamma = operations * unit / (1 - operations * unit)
-    sizes = np.abs(np.real(balanced).astype(float)) + np.abs(np.imag(balanced).astype(float))
-    # In logarithms, so that nothing overflows; the last factor covers the rounding of this very computation.
-    with np.errstate(divide="ignore"):
-        logarithm = np.log2(sizes.sum(axis=0)).sum()
-    exponent = int(np.asarray(rows).sum()) + int(np.asarray(columns).sum())
-    tiny = np.finfo(np.real(balanced).dtype).minexp + 2 * n + 20
-    mantissa = np.logaddexp2(np.log2(gamma) + logarithm, float(tiny)) + exponent
-    with np.errstate(over="ignore"):
-        return float(np.exp2(mantissa) * (1 + 1e-9))
+
+def _loop_additions(grid: Grid) -> int:
+    return sum(2 ** len(group) for group in grid.loops) + 2 ** len(grid.unroll)
+
+
+def glynn(matrix: jax.Array, how: Glynn, precision: object) -> _scaling.Certified:
+    """Glynn's formula for one (n, n) matrix, float64 or complex128."""
+    n = matrix.shape[0]
+    kind = "complex" if jnp.iscomplexobj(matrix) else "real"
+    modes = rule.plain_modes(n, jnp.real(matrix).dtype)
+    balanced = rule.balanced(matrix, modes.counts, None, how.shift)
+    grid = plan(how.radices, unroll=1) if precision is BOUND["dd"] else plan(how.radices)
+    # No row sum is larger, in a plane; 1.5 for both together.
+    largest = 2.0 ** (n.bit_length() - how.shift)
+    if precision is BOUND["dd"]:
+        tier = "dd"
+        mantissa = program.value(of_tier(balanced.matrix, "dd"), modes, grid, how.power_bits)
+        lost = (MULTIPLY[tier]["real"] + (n + 2) * ADD[tier]) * UNIT[tier] * 1.5 * largest
+        additions = _loop_additions(grid) + 2 ** (len(grid.lanes) + len(grid.block))
+        floor, each = largest / 64, 64 * lost / largest
+    else:
+        tier = "fp64"
+        found, weights = program.sums(Parts.of(balanced.matrix, n.bit_length() - how.shift), modes, grid, how.power_bits)
+        mantissa, additions = _accurately(found.split(), weights)
+        additions += _loop_additions(grid)
+        # The low parts are n numbers of half a place of the grid, and their sums are rounded; the other sum is that of
+        # the sizes, in plain float64.
+        lost = 1.5 * n * n * UNIT[tier] * 2.0**-52 * largest
+        floor, each = 64 * (lost / UNIT[tier] + 1.5 * (n + 1) * UNIT[tier] * largest), UNIT[tier]
+    sizes, weights = program.sums(Sizes(balanced.matrix, floor), modes, grid, how.power_bits)
+    size = sizes.total(weights).re
+    # A factor errs by `each` times its size, and its size may be that of a number up to (1 + 2^-12) larger.
+    # The weights are powers of two, exact unless a type has only one way to multiply.
+    additions += 8 if tier == "dd" else 0
+    relative = n * each + (n - 1) * MULTIPLY[tier][kind] * UNIT[tier] + additions * ADD[tier] * UNIT[tier]
+    relative = relative * (1 + 2.0**-12) ** n * (1 + relative * 2)
+    return _scaling.certify(mantissa, relative, size, 2.0**-300, balanced.lost, balanced.finite)
+
+
+def recurrence(matrix: jax.Array, photons: Photons, how: Recurrence, precision: object) -> _scaling.Certified:
+    """The subset recurrence over column counts for one matrix, float64 or complex128."""
+    tier = "dd" if precision is BOUND["dd"] else "fp64"
+    kind = "complex" if jnp.iscomplexobj(matrix) else "real"
+    balanced = rule.balanced(matrix, photons.counts, photons.powers, how.shift)
+    mantissa = value_by_recurrence(of_tier(balanced.matrix, tier), photons, how.radices)
+    size = value_by_recurrence(Planes(balanced.matrix.size(), None), photons, how.radices).re
+    # A photon multiplies by an entry and by a count, and adds up the columns.
+    columns = len(how.radices)
+    steps = MULTIPLY[tier][kind] + MULTIPLY[tier]["real"] + (columns - 1) * ADD[tier]
+    relative = how.photons * steps * UNIT[tier]
+    return _scaling.certify(mantissa, relative * (1 + 2 * relative), size, 2.0**-400, balanced.lost, balanced.finite)

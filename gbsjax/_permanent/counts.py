@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from gbsjax._patterns import written_out
 from gbsjax._permanent.launch import Glynn, Recurrence
 from gbsjax._permanent.program import Modes
 from gbsjax._permanent.recurrence import Photons
@@ -21,6 +22,12 @@ MANY_PHOTONS = 20
 RECURRENCE_WORK = 2**25
 
 
+class Present(NamedTuple):
+    """Photon by photon, 1 where there is one and 0 beyond the pattern's photons: (photons,)."""
+
+    photon: jax.Array | np.ndarray
+
+
 class Choice(NamedTuple):
     """A program with its static sizes, its arrays (batched or not), and the rows and columns it wants, in its order.
 
@@ -28,7 +35,7 @@ class Choice(NamedTuple):
     """
 
     how: Glynn | Recurrence
-    data: Modes | Photons
+    data: Modes | Photons | Present
     rows: np.ndarray | jax.Array
     columns: np.ndarray | jax.Array
     transpose: bool
@@ -101,6 +108,25 @@ def _glynn(over: np.ndarray, order: np.ndarray, other: np.ndarray, transpose: bo
     return Choice(Glynn(_glynn_radices(over), bits, int(over.sum(axis=-1).max(initial=0))), data, rows, cols, transpose)
 
 
+def choose_plain(rows: np.ndarray, cols: np.ndarray) -> Choice:
+    """The program for concrete counts and numbers other than floats: the recurrence, or Glynn's formula over photons
+    written out, whichever has fewer terms. Neither has weights that need rounding."""
+    total = int(rows.sum(axis=-1).max(initial=0))
+    sides = ((False, rows, cols), (True, cols, rows))
+    work, choice = min((_recurrence(a, b, side) for side, a, b in sides), key=lambda pair: pair[0])
+    if work <= RECURRENCE_WORK and (work < total * 2 ** max(total - 1, 0) or total >= MANY_PHOTONS):
+        return choice
+    return plainly_written_out(rows, cols, total)
+
+
+def plainly_written_out(rows: jax.Array | np.ndarray, cols: jax.Array | np.ndarray, total: int) -> Choice:
+    """Glynn's formula for `total` photons one by one; what is beyond a pattern is a unit matrix in the corner."""
+    row, photons = written_out(rows, total)
+    column, _ = written_out(cols, total)
+    present = jnp.arange(total, dtype=photons.dtype) < photons[..., None]
+    return Choice(Glynn((1, *(2,) * (total - 1)), 1, total), Present(present), row, column, False)
+
+
 def choose(rows: np.ndarray, cols: np.ndarray, dtype: np.dtype) -> Choice:
     """The program for concrete counts: the recurrence for many photons in few modes, else the fewest Glynn terms."""
     sides = ((False, rows, cols), (True, cols, rows))
@@ -117,7 +143,7 @@ def choose(rows: np.ndarray, cols: np.ndarray, dtype: np.dtype) -> Choice:
     return _glynn(counts, order, other, transpose, dtype)
 
 
-def written_out(rows: jax.Array | np.ndarray, cols: jax.Array | np.ndarray, total: int, dtype: np.dtype) -> Choice:
+def weighted_out(rows: jax.Array | np.ndarray, cols: jax.Array | np.ndarray, total: int, dtype: np.dtype) -> Choice:
     """Glynn's formula for `total` photons one by one, for counts that are known only when the program runs."""
 
     def photons(counts: jax.Array | np.ndarray) -> tuple[jax.Array, jax.Array]:

@@ -79,13 +79,13 @@ def _take(radices: list[int], most: int, always: bool = True) -> tuple[int, ...]
     return tuple(taken)
 
 
-def plan(radices: tuple[int, ...], lanes: int = LANES, block: int = BLOCK) -> Grid:
+def plan(radices: tuple[int, ...], lanes: int = LANES, block: int = BLOCK, unroll: int = UNROLL) -> Grid:
     """Cut the modes of the given radices (number of values of each) into groups, in order."""
     left = list(radices)
     # Lanes and block alike in size where the sum is small: then the two tables cost little beside the terms.
     lane_modes = _take(left, min(lanes, math.isqrt(2 * math.prod(radices))))
     # Only modes of radix 2: their values are signs.
-    unroll_modes = tuple(itertools.takewhile(lambda radix: radix == 2, left[: UNROLL.bit_length() - 1]))
+    unroll_modes = tuple(itertools.takewhile(lambda radix: radix == 2, left[: unroll.bit_length() - 1]))
     del left[: len(unroll_modes)]
     block_modes = _take(left, block, always=False)
     loops: list[tuple[int, ...]] = []

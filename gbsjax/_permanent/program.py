@@ -112,8 +112,9 @@ def row_sums(lanes: N, words: N) -> N:
     return lanes.map(lambda plane: plane[..., None, :]) + words.map(lambda plane: plane[..., :, None])
 
 
-def value(matrix: Numbers, modes: Modes, grid: Grid, power_bits: int) -> Numbers:
-    """The sum over all words of the product of their weights times prod_j (sum_i value_i A_ij)**power_j."""
+def sums(matrix: Numbers, modes: Modes, grid: Grid, power_bits: int) -> tuple[Numbers, jax.Array]:
+    """Of the sum over all words of the product of their weights times prod_j (sum_i value_i A_ij)**power_j, what is to
+    be added up, (words of the block, lanes), and the weights of the lanes."""
     lanes, unroll, block, *loops = tables(matrix, modes, grid)
     each = block.weights.shape[0]
 
@@ -121,8 +122,8 @@ def value(matrix: Numbers, modes: Modes, grid: Grid, power_bits: int) -> Numbers
         words = at.block.map(lambda plane: plane[:, word * each : (word + 1) * each])
 
         def factor(column: int | jax.Array) -> Numbers:
-            sums = row_sums(lanes.sums[column], words[column])
-            return sums if modes.powers is None else power(sums, jnp.asarray(modes.powers)[column], power_bits)
+            row = row_sums(lanes.sums[column], words[column])
+            return row if modes.powers is None else power(row, jnp.asarray(modes.powers)[column], power_bits)
 
         product = matrix.product(factor, matrix.shape[1])
         weight = (at.weight * unroll.weights[word] * block.weights)[:, None]
@@ -132,5 +133,10 @@ def value(matrix: Numbers, modes: Modes, grid: Grid, power_bits: int) -> Numbers
         return functools.reduce(operator.add, (term(at, word) for word in range(unroll.weights.shape[0]))).stored()
 
     zero = zeros_like(matrix, each, lanes.weights.shape[0]).stored()
-    sums = loops_over(loops, start(unroll, block), step, zero, lambda total, more: (total + more).stored())
-    return sums.total(jnp.asarray(lanes.weights))
+    found = loops_over(loops, start(unroll, block), step, zero, lambda total, more: (total + more).stored())
+    return found, jnp.asarray(lanes.weights)
+
+
+def value(matrix: Numbers, modes: Modes, grid: Grid, power_bits: int) -> Numbers:
+    found, weights = sums(matrix, modes, grid, power_bits)
+    return found.total(weights)

@@ -10,12 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from gbsjax import _scaling
+from gbsjax._batches import differentiated_as, undifferentiated
 from gbsjax._permanent import program
 from gbsjax._permanent.launch import MINORS_BLOCK, MINORS_LANES, Glynn, Recurrence, plan
 from gbsjax._permanent.minors import minors as all_minors
 from gbsjax._permanent.recurrence import Photons
 from gbsjax._permanent.recurrence import value as value_by_recurrence
-from gbsjax.numbers import Planes
+from gbsjax.numbers import WORDS, Planes, Precision, of_tier
 
 
 def plain_modes(n: int, dtype: np.dtype) -> program.Modes:
@@ -25,7 +26,7 @@ def plain_modes(n: int, dtype: np.dtype) -> program.Modes:
     return program.Modes(np.ones(n, dtype), weights, None)
 
 
-class _Balanced(NamedTuple):
+class Balanced(NamedTuple):
     """A balanced matrix, the exponents taken out of its rows and columns, what the permanent loses by them, and
     whether every entry is finite."""
 
@@ -36,46 +37,70 @@ class _Balanced(NamedTuple):
     finite: jax.Array
 
 
-def _balance(matrix: jax.Array, counts: jax.Array | np.ndarray, powers: Any, shift: int) -> _Balanced:
-    balanced, rows, columns, finite = _scaling.equilibrate(Planes.of(matrix), shift)
+def balanced(matrix: jax.Array, counts: jax.Array | np.ndarray, powers: Any, shift: int) -> Balanced:
+    found, rows, columns, finite = _scaling.equilibrate(Planes.of(matrix), shift)
     of_columns = columns if powers is None else columns * jnp.asarray(powers).astype(columns.dtype)
     of_rows = rows * jnp.asarray(counts).astype(rows.dtype)
     lost = jnp.sum(of_rows, dtype=rows.dtype) + jnp.sum(of_columns, dtype=rows.dtype)
-    return _Balanced(balanced, rows, columns, lost, finite)
+    return Balanced(found, rows, columns, lost, finite)
 
 
-def recurrence(matrix: jax.Array, photons: Photons, how: Recurrence) -> jax.Array:
+def _recurrence(matrix: jax.Array, photons: Photons, how: Recurrence, precision: Precision) -> tuple[jax.Array, ...]:
+    scaled = balanced(matrix, photons.counts, photons.powers, how.shift)
+    mantissa = value_by_recurrence(of_tier(scaled.matrix, precision), photons, how.radices)
+    return tuple(_scaling.restore(word, scaled.lost, scaled.finite) for word in mantissa.in_words())
+
+
+def recurrence(matrix: jax.Array, photons: Photons, how: Recurrence, precision: Precision) -> jax.Array:
     """The permanent of one matrix by the subset recurrence, which JAX differentiates as it stands: + and x only."""
-    balanced = _balance(matrix, photons.counts, photons.powers, how.shift)
-    return _scaling.restore(value_by_recurrence(balanced.matrix, photons, how.radices), balanced.lost, balanced.finite)
+
+    def smooth(matrix: jax.Array, photons: Photons) -> jax.Array:
+        return _recurrence(matrix, photons, how, "fp64")[0]
+
+    if precision == "fp64":
+        return smooth(matrix, photons)
+    return differentiated_as(smooth, lambda *data: _recurrence(*data, how, precision)[0])(matrix, photons)
+
+
+def _glynn(matrix: jax.Array, modes: program.Modes | None, how: Glynn, precision: Precision) -> tuple[jax.Array, ...]:
+    modes = _or_plain(modes, matrix)
+    scaled = balanced(matrix, modes.counts, modes.powers, how.shift)
+    # In double-double one word at a time: more would take long to compile.
+    grid = plan(how.radices) if precision == "fp64" else plan(how.radices, unroll=1)
+    mantissa = program.value(of_tier(scaled.matrix, precision), modes, grid, how.power_bits)
+    return tuple(_scaling.restore(word, scaled.lost, scaled.finite) for word in mantissa.in_words())
+
+
+def words(matrix: jax.Array, photons: Photons | None, how: Glynn | Recurrence) -> tuple[jax.Array, ...]:
+    """High and low word; without a derivative."""
+    if isinstance(how, Recurrence):
+        assert photons is not None
+        return undifferentiated(lambda *data: _recurrence(*data, how, WORDS))(matrix, photons)
+    return undifferentiated(lambda matrix: _glynn(matrix, None, how, WORDS))(matrix)
 
 
 def _or_plain(modes: program.Modes | None, matrix: jax.Array) -> program.Modes:
     return plain_modes(matrix.shape[0], np.dtype(jnp.real(matrix).dtype)) if modes is None else modes
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(2,))
-def glynn(matrix: jax.Array, modes: program.Modes | None, how: Glynn) -> jax.Array:
+@functools.partial(jax.custom_jvp, nondiff_argnums=(2, 3))
+def glynn(matrix: jax.Array, modes: program.Modes | None, how: Glynn, precision: Precision) -> jax.Array:
     """The permanent of one (k, l) matrix by Glynn's formula; modes=None is every row and column once."""
-    modes = _or_plain(modes, matrix)
-    balanced = _balance(matrix, modes.counts, modes.powers, how.shift)
-    mantissa = program.value(balanced.matrix, modes, plan(how.radices), how.power_bits)
-    return _scaling.restore(mantissa, balanced.lost, balanced.finite)
+    return _glynn(matrix, modes, how, precision)[0]
 
 
 def minors(matrix: jax.Array, modes: program.Modes | None, how: Glynn) -> jax.Array:
     """All derivatives of the permanent by an entry, (k, l): a differentiable program of the matrix."""
     modes = _or_plain(modes, matrix)
-    balanced = _balance(matrix, modes.counts, modes.powers, how.shift)
-    mantissa = all_minors(balanced.matrix, modes, plan(how.radices, MINORS_LANES, MINORS_BLOCK), how.power_bits)
-    return _scaling.restore(
-        mantissa, balanced.lost - balanced.rows[:, None] - balanced.columns[None, :], balanced.finite
-    )
+    scaled = balanced(matrix, modes.counts, modes.powers, how.shift)
+    mantissa = all_minors(scaled.matrix, modes, plan(how.radices, MINORS_LANES, MINORS_BLOCK), how.power_bits)
+    lost = scaled.lost - scaled.rows[:, None] - scaled.columns[None, :]
+    return _scaling.restore(mantissa, lost, scaled.finite)
 
 
 @glynn.defjvp
-def _glynn_jvp(how, primals, tangents):
+def _glynn_jvp(how, precision, primals, tangents):
     # perm is linear in every row, so d perm = sum_ij perm(A without row i and column j) dA_ij (Laplace), with
     # multiplicities as powers. The minors are plain JAX: every higher derivative follows by differentiating them.
     matrix, modes = primals
-    return glynn(matrix, modes, how), jnp.sum(minors(matrix, modes, how) * tangents[0])
+    return glynn(matrix, modes, how, precision), jnp.sum(minors(matrix, modes, how) * tangents[0])

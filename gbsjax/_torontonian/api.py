@@ -119,8 +119,8 @@ def loop_torontonian(
 def _checked(
     name: str, matrix: Any, gamma: Any, clicks: Any, total: int | None, precision: str, backend: str | None
 ) -> jax.Array:
-    _checks.engine(name, precision, backend)
     array = _checks.array(name, "matrix", matrix)
+    _checks.engine(name, precision, backend, array)
     _checks.matrices(name, "matrix", array)
     _checks.square(name, "matrix", array, "Pass I - Q^-1 of a Gaussian state.")
     if array.shape[-1] % 2:

@@ -1,7 +1,18 @@
 """Number types: what a subset-sum program computes with. A number type knows nothing of permanents."""
 
+from ._certified import Parts as Parts
+from ._certified import Sizes as Sizes
 from ._double_double import DoubleDouble as DoubleDouble
 from ._numbers import Numbers as Numbers
 from ._planes import Planes as Planes
 from ._planes import together as together
 from ._residues import Residues as Residues
+from ._tiers import ADD as ADD
+from ._tiers import BOUND as BOUND
+from ._tiers import MULTIPLY as MULTIPLY
+from ._tiers import UNIT as UNIT
+from ._tiers import WORDS as WORDS
+from ._tiers import Precision as Precision
+from ._tiers import Tier as Tier
+from ._tiers import of_tier as of_tier
+from ._tiers import words as words

@@ -98,6 +98,10 @@ class DoubleDouble:
         """The nearest numbers of one word."""
         return self.hi
 
+    def in_words(self) -> list[Planes]:
+        """From the highest to the lowest."""
+        return [self.hi, self.lo]
+
     def in_memory(self) -> DoubleDouble:
         """The same numbers, which no consumer computes again."""
         return DoubleDouble(*together([self.hi, self.lo]))

@@ -44,6 +44,10 @@ class Planes:
         """The nearest numbers of one word: these."""
         return self
 
+    def in_words(self) -> list[Planes]:
+        """From the highest to the lowest."""
+        return [self]
+
     def in_memory(self) -> Planes:
         """The same numbers, which no consumer computes again."""
         return together([self])[0]
@@ -100,6 +104,10 @@ class Planes:
 
     def squared_modulus(self) -> jax.Array:
         return self.re * self.re if self.im is None else self.re * self.re + self.im * self.im
+
+    def size(self) -> jax.Array:
+        """The moduli."""
+        return jnp.abs(self.re) if self.im is None else jnp.sqrt(self.squared_modulus())
 
     def where(self, keep: jax.Array, other: Planes) -> Planes:
         """This number where `keep`, the other elsewhere."""

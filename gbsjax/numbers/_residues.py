@@ -57,6 +57,9 @@ class Residues:
     def rounded(self) -> Planes:
         return Planes(self.narrow().plane, None)
 
+    def in_words(self) -> list[Planes]:
+        return [self.rounded()]
+
     def in_memory(self) -> Residues:
         return self._with(Planes(self.narrow().plane, None).in_memory().re, False)
 
