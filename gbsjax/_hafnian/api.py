@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Inexact, Int
 
 from gbsjax import _checks, _progress
-from gbsjax._batches import broadcast, over_batch
-from gbsjax._hafnian import rule
+from gbsjax._batches import broadcast, over_batch, undifferentiated
+from gbsjax._hafnian import bound, rule
 from gbsjax._hafnian.counts import padded, ranked
 from gbsjax._hafnian.launch import (
     BATCH_TERMS,
@@ -27,6 +27,8 @@ from gbsjax._hafnian.launch import (
 from gbsjax._hafnian.pairs import loop_pairs
 from gbsjax._hafnian.tables import Pairs
 from gbsjax._patterns import written_out
+from gbsjax._scaling import exact_ones
+from gbsjax.numbers import BOUND, WORDS, Precision
 
 
 def hafnian(
@@ -62,8 +64,8 @@ def hafnian(
         support: (n, n) booleans, symmetric: entries outside are zero, as you declare, and are not read. The vertices
             are put in an order of small frontier, and only the states that can occur are visited.
         method: "subsets", "pairs" or "photons"; None chooses by cost, as `gbsjax.select` tells.
-        precision: "fp64", the arithmetic of the dtype as given; "dd", double-double (some 31 digits) by "subsets",
-            for float64 and complex128, rounded at the end.
+        precision: "fp64", the arithmetic of the dtype as given; "dd", double-double (some 31 digits) by "subsets" or
+            "photons", for float64 and complex128, rounded at the end. The first derivatives of "subsets" are "dd" too.
         backend: "xla", or None to choose.
 
     Returns:
@@ -121,8 +123,8 @@ def loop_hafnian(
         bandwidth: entries with |i - j| > bandwidth are zero, as you declare, and are not read. n 2^bandwidth states.
         support: (n, n) booleans, symmetric: entries outside are zero, as you declare, and are not read.
         method: "subsets", "pairs" or "photons"; None chooses by cost, as `gbsjax.select` tells.
-        precision: "fp64", the arithmetic of the dtype as given; "dd", double-double (some 31 digits) by "subsets",
-            for float64 and complex128, rounded at the end.
+        precision: "fp64", the arithmetic of the dtype as given; "dd", double-double (some 31 digits) by "subsets" or
+            "photons", for float64 and complex128, rounded at the end. The first derivatives of "subsets" are "dd" too.
         backend: "xla", or None to choose.
 
     Returns:
@@ -205,7 +207,7 @@ class _Options(NamedTuple):
     bandwidth: int | None
     support: Any
     method: str | None
-    precision: str
+    precision: Precision
     backend: str | None
 
 
@@ -219,12 +221,10 @@ def _symmetric_input(name: str, matrix: Any) -> jax.Array:
 
 def _checked(name: str, array: jax.Array, loops: jax.Array | None, options: _Options) -> jax.Array:
     _checks.engine(name, options.precision, options.backend, array)
-    if options.precision == "dd":
-        if options.method not in (None, "subsets"):
-            raise ValueError(
-                f"{name}: precision='dd' is there for method='subsets', got {options.method!r}. Drop the method."
-            )
-        options = options._replace(method="subsets")
+    if options.precision != "fp64" and options.method == "pairs":
+        raise ValueError(
+            f"{name}: method='pairs' subtracts, and has precision='fp64' alone. Drop the method, or the precision."
+        )
     if options.method is not None:
         _checks.choice(name, "method", options.method, METHODS)
     size = array.shape[-1]
@@ -245,7 +245,7 @@ def _checked(name: str, array: jax.Array, loops: jax.Array | None, options: _Opt
             loops = None if loops is None else loops[..., order]
     else:
         radices = (2,) * size if options.method == "photons" else None
-        how = choose(size, loops is not None, radices, options.method)
+        how = choose(size, loops is not None, radices, options.method, options.precision == "fp64")
     return _run(name, array, loops, None, None, batch, how, options.precision, f"a {size} x {size} matrix")
 
 
@@ -261,18 +261,19 @@ def _with_repeats(
             "repeats outside the traced function, or drop the method."
         )
     ordered, order, radices = ranked(counts) if isinstance(counts, np.ndarray) else (None, None, None)
-    how = choose(total + (total % 2 if loops is None else 0), loops is not None, radices, options.method)
+    vertices = total + (total % 2 if loops is None else 0)
+    how = choose(vertices, loops is not None, radices, options.method, options.precision == "fp64")
     what = f"a pattern of {total} photons"
     if isinstance(how, Photons):
         assert order is not None
         index = jnp.broadcast_to(jnp.asarray(order, jnp.int32), (*batch, order.shape[-1]))
-        return _run(name, array, loops, index, jnp.asarray(ordered, jnp.int32), batch, how, "fp64", what)
+        return _run(name, array, loops, index, jnp.asarray(ordered, jnp.int32), batch, how, options.precision, what)
     mode, photons = written_out(counts, total if loops is not None else total + total % 2)
     values = _run(name, array, loops, mode, photons, batch, how, options.precision, what)
     if isinstance(counts, np.ndarray):
         return values
     # What an eager call cannot meet, a traced one can only mark.
-    return jnp.where(photons <= total, values, jnp.nan)
+    return jax.tree.map(lambda x: jnp.where(photons <= total, x, jnp.nan), values)
 
 
 def _structure(name: str, size: int, bandwidth: int | None, support: Any) -> tuple[np.ndarray | None, Pairs]:
@@ -315,9 +316,9 @@ def _run(
     photons: jax.Array | None,
     batch: tuple[int, ...],
     how: How,
-    precision: str,
+    precision: Precision,
     what: str,
-) -> jax.Array:
+) -> Any:
     _checks.affordable(name, how.terms, what)
     if isinstance(how, Subsets | Photons) and how.states > MOST_STATES:
         other = "method='pairs'" if isinstance(how, Photons) or how.pairs is None else "an order of smaller frontier"
@@ -326,9 +327,9 @@ def _run(
             f"Use {other}."
         )
     if 0 in batch:
-        return jnp.zeros(batch, array.dtype)
+        return exact_ones(batch, array, precision)
     if (isinstance(how, Photons) and not how.radices) or (not isinstance(how, Photons) and how.size == 0):
-        return jnp.ones(batch, array.dtype)
+        return exact_ones(batch, array, precision)
     progress = _progress.wanted() and isinstance(how, MatchedPairs)
     if progress and isinstance(how, MatchedPairs):
         _progress.expect(max(1, int(np.prod(batch))) * 2 ** loop_pairs(how.size // 2))
@@ -340,14 +341,19 @@ def _run(
     return _evaluate(data, how, precision, progress)
 
 
-def _one(data: dict[str, jax.Array], how: How, precision: str, progress: bool) -> jax.Array:
+def _one(data: dict[str, jax.Array], how: How, precision: Precision, progress: bool) -> Any:
     matrix, loops, index, photons = (data.get(key) for key in ("matrix", "loops", "index", "photons"))
     assert matrix is not None
     if isinstance(how, Photons):
         if index is not None:
             matrix, loops = matrix[index[:, None], index[None, :]], None if loops is None else loops[index]
         counts = jnp.ones(len(how.radices), jnp.int32) if photons is None else photons
-        return rule.by_photons(matrix, loops, counts, how)
+        if precision is WORDS:
+            return rule.words(matrix, loops, counts, how)
+        if precision in BOUND.values():
+            certified = functools.partial(bound.by_photons, how=how, precision=precision)
+            return undifferentiated(certified)(matrix, loops, counts)
+        return rule.by_photons(matrix, loops, counts, how, precision)
     if index is not None:
         assert photons is not None
         matrix, loops = padded(matrix, loops, index, photons)
@@ -355,14 +361,21 @@ def _one(data: dict[str, jax.Array], how: How, precision: str, progress: bool) -
     if loops is None and n % 2:
         read = jnp.where(np.eye(n, dtype=bool), jnp.zeros((), matrix.dtype), matrix)
         zero = jnp.where(jnp.all(jnp.isfinite(read)), 0, jnp.nan).astype(jnp.real(matrix).dtype)
-        return zero.astype(matrix.dtype)
+        zero = zero.astype(matrix.dtype)
+        if precision in BOUND.values():
+            return bound.nothing(zero)
+        return (zero, zero) if precision is WORDS else zero
     if isinstance(how, MatchedPairs):
         return rule.by_pairs(matrix, loops, how, progress)
+    if precision is WORDS:
+        return rule.words(matrix, loops, None, how)
+    if precision in BOUND.values():
+        return undifferentiated(functools.partial(bound.by_subsets, how=how, precision=precision))(matrix, loops)
     return rule.by_subsets(matrix, loops, how, precision)
 
 
 @functools.partial(jax.jit, static_argnames=("how", "precision", "progress"))
-def _evaluate(data: dict[str, jax.Array], how: How, precision: str, progress: bool) -> jax.Array:
+def _evaluate(data: dict[str, jax.Array], how: How, precision: Precision, progress: bool) -> Any:
     """The hafnians of a batch."""
     one = functools.partial(_one, how=how, precision=precision, progress=progress)
     return over_batch(one, data, data["matrix"].shape[:-2], BATCH_TERMS // how.terms)

@@ -99,13 +99,19 @@ def frontier(n: int, pairs: Pairs) -> list[int]:
     return [sum(first[j] < i for j in range(i, n)) for i in range(n + 1)]
 
 
-def choose(size: int, loops: bool, radices: tuple[int, ...] | None, method: str | None) -> How:
-    """The cheapest program for `size` vertices, or for photon counts of which radices - 1 are the largest."""
+def choose(
+    size: int, loops: bool, radices: tuple[int, ...] | None, method: str | None, subtracting: bool = True
+) -> How:
+    """The cheapest program for `size` vertices, or for photon counts of which radices - 1 are the largest; where it may
+    not subtract, one of the recurrences."""
     even = size + size % 2
     candidates: dict[str, How] = {"subsets": Subsets(size, loops), "pairs": MatchedPairs(even, loops)}
     if radices is not None:
         candidates["photons"] = Photons(radices, loops)
     if method is not None:
         return candidates[method]
+    if not subtracting:
+        del candidates["pairs"]
+        return min(candidates.values(), key=lambda how: how.terms)
     able = {name: how for name, how in candidates.items() if name == "pairs" or how.states <= SUBSET_STATES}
     return min(able.values(), key=lambda how: how.terms)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from gbsjax import _scaling
-from gbsjax._batches import lanes_last
+from gbsjax._batches import differentiated_as, lanes_last, undifferentiated
 from gbsjax._hafnian import low_rank, pairs, photons, program
 from gbsjax._hafnian.launch import MatchedPairs, Photons, Subsets
-from gbsjax.numbers import DoubleDouble, Planes
+from gbsjax.numbers import WORDS, Numbers, Planes, Precision, of_tier
 
 
 def _symmetric(matrix: jax.Array) -> jax.Array:
@@ -38,51 +38,85 @@ def _pairs_read(how: Subsets) -> np.ndarray:
     return read
 
 
-def _planes(loops: jax.Array | None) -> Planes | None:
-    return None if loops is None else Planes.of(loops)
+class Balanced(NamedTuple):
+    """A balanced matrix and its loops, the exponents taken out of its rows, what the value loses by them, and whether
+    all that is read is finite."""
+
+    matrix: Planes
+    loops: Planes | None
+    taken: jax.Array
+    lost: jax.Array
+    finite: jax.Array
 
 
-def _numbers(planes: Planes | None, precision: str) -> Any:
-    return DoubleDouble.of(planes) if precision == "dd" and planes is not None else planes
+def _balanced(matrix: jax.Array, loops: jax.Array | None, read: np.ndarray, total: int, counts: Any = 1) -> Balanced:
+    ends = None if loops is None else Planes.of(loops)
+    numbers, ends, taken, finite = _scaling.balance(Planes.of(_read(matrix, read)), ends, total)
+    lost = jnp.sum(taken * jnp.asarray(counts, taken.dtype), axis=0, dtype=taken.dtype)
+    return Balanced(numbers, ends, taken, lost, finite)
+
+
+def balanced_subsets(matrix: jax.Array, loops: jax.Array | None, how: Subsets) -> Balanced:
+    return _balanced(matrix, loops, _pairs_read(how), how.size)
+
+
+def balanced_photons(matrix: jax.Array, loops: jax.Array | None, counts: jax.Array, how: Photons) -> Balanced:
+    # The entry A_ii joins two photons of mode i: a mode of one photon has none.
+    read = ~np.eye(len(how.radices), dtype=bool) | (np.array(how.radices) > 2)
+    return _balanced(matrix, loops, read, sum(radix - 1 for radix in how.radices), counts)
+
+
+def _tier(numbers: Planes | None, precision: Precision) -> Any:
+    return None if numbers is None else of_tier(numbers, precision)
+
+
+def _restored(mantissa: Numbers, scaled: Balanced) -> tuple[jax.Array, ...]:
+    return tuple(_scaling.restore(word, scaled.lost, scaled.finite) for word in mantissa.in_words())
 
 
 @functools.cache
-def _subsets(how: Subsets, precision: str) -> Callable[[jax.Array, jax.Array | None], tuple[jax.Array, ...]]:
+def _subsets(how: Subsets, precision: Precision) -> Callable[[jax.Array, jax.Array | None], tuple[jax.Array, ...]]:
     """The value, in double-double its high and low word."""
 
     @lanes_last
     def value(matrix: jax.Array, loops: jax.Array | None) -> tuple[jax.Array, ...]:
-        planes = Planes.of(_read(matrix, _pairs_read(how)))
-        balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), how.size)
-        found = program.value(_numbers(balanced, precision), _numbers(ends, precision), how.pairs)
-        lost = jnp.sum(taken, axis=0, dtype=taken.dtype)
-        words = (found.hi, found.lo) if isinstance(found, DoubleDouble) else (found.rounded(),)
-        return tuple(_scaling.restore(word, lost, finite) for word in words)
+        scaled = balanced_subsets(matrix, loops, how)
+        found = program.value(_tier(scaled.matrix, precision), _tier(scaled.loops, precision), how.pairs)
+        return _restored(found, scaled)
 
     return value
 
 
-def subset_words(matrix: jax.Array, loops: jax.Array | None, how: Subsets) -> tuple[jax.Array, ...]:
-    """The subset recurrence for one (n, n) matrix in double-double: the high and the low word."""
-    return _subsets(how, "dd")(matrix, loops)
+def _photons(
+    matrix: jax.Array, loops: jax.Array | None, counts: jax.Array, how: Photons, precision: Precision
+) -> tuple[jax.Array, ...]:
+    scaled = balanced_photons(matrix, loops, counts, how)
+    found = photons.value(_tier(scaled.matrix, precision), _tier(scaled.loops, precision), counts, how.radices)
+    return _restored(found, scaled)
+
+
+def words(matrix: jax.Array, loops: jax.Array | None, counts: jax.Array | None, how: Subsets | Photons) -> Any:
+    """High and low word; without a derivative."""
+    if isinstance(how, Subsets):
+        return undifferentiated(_subsets(how, WORDS))(matrix, loops)
+    return undifferentiated(lambda *data: _photons(*data, how, WORDS))(matrix, loops, counts)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(2, 3))
-def by_subsets(matrix: jax.Array, loops: jax.Array | None, how: Subsets, precision: str) -> jax.Array:
+def by_subsets(matrix: jax.Array, loops: jax.Array | None, how: Subsets, precision: Precision) -> jax.Array:
     """The subset recurrence for one (n, n) matrix."""
     return _subsets(how, precision)(matrix, loops)[0]
 
 
 @functools.cache
-def _subsets_slopes(how: Subsets, precision: str) -> Callable[[jax.Array, jax.Array | None], Any]:
+def _subsets_slopes(how: Subsets, precision: Precision) -> Callable[[jax.Array, jax.Array | None], Any]:
     """The value, its derivatives by the entries above the diagonal (n, n), and by the loops (n,) or None."""
 
-    def slopes(matrix: jax.Array, loops: jax.Array | None, precision: str) -> tuple[Any, Any, Any]:
-        planes = Planes.of(_read(matrix, _pairs_read(how)))
-        balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), how.size)
-        slopes = program.slopes(_numbers(balanced, precision), _numbers(ends, precision), how.pairs)
+    def slopes(matrix: jax.Array, loops: jax.Array | None, precision: Precision) -> tuple[Any, Any, Any]:
+        scaled = balanced_subsets(matrix, loops, how)
+        slopes = program.slopes(_tier(scaled.matrix, precision), _tier(scaled.loops, precision), how.pairs)
         found, by_entry, by_loop = (numbers.rounded() for numbers in slopes)
-        lost = jnp.sum(taken, axis=0, dtype=taken.dtype)
+        taken, lost, finite = scaled.taken, scaled.lost, scaled.finite
         first = _scaling.restore(by_entry, lost[None, None] - taken[:, None] - taken[None, :], finite)
         value = _scaling.restore(found, lost, finite)
         return value, first, None if loops is None else _scaling.restore(by_loop, lost[None] - taken, finite)
@@ -108,8 +142,7 @@ def _by_subsets_jvp(how, precision, primals, tangents):
 def by_pairs(matrix: jax.Array, loops: jax.Array | None, how: MatchedPairs, progress: bool) -> jax.Array:
     """The matched-pair recursion for one (n, n) matrix, which JAX differentiates as it stands: + and x only."""
     n = matrix.shape[0]
-    planes = Planes.of(_read(matrix, ~np.eye(n, dtype=bool)))
-    balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), how.size)
+    balanced, ends, _, lost, finite = _balanced(matrix, loops, ~np.eye(n, dtype=bool), how.size)
     if n < how.size:
         # A vertex of its own, with a loop of 1.
         balanced = balanced.map(lambda plane: jnp.pad(plane, ((0, 1), (0, 1))))
@@ -117,18 +150,20 @@ def by_pairs(matrix: jax.Array, loops: jax.Array | None, how: MatchedPairs, prog
         ends = Planes(
             jnp.pad(ends.re, (0, 1), constant_values=1), None if ends.im is None else jnp.pad(ends.im, (0, 1))
         )
-    return _scaling.restore(pairs.value(balanced, ends, progress), jnp.sum(taken, dtype=taken.dtype), finite)
+    return _scaling.restore(pairs.value(balanced, ends, progress), lost, finite)
 
 
-def by_photons(matrix: jax.Array, loops: jax.Array | None, counts: jax.Array, how: Photons) -> jax.Array:
+def by_photons(
+    matrix: jax.Array, loops: jax.Array | None, counts: jax.Array, how: Photons, precision: Precision
+) -> jax.Array:
     """The recurrence over photon counts for one (k, k) matrix, which JAX differentiates as it stands."""
-    # The entry A_ii joins two photons of mode i: a mode of one photon has none.
-    read = ~np.eye(len(how.radices), dtype=bool) | (np.array(how.radices) > 2)
-    planes = Planes.of(_read(matrix, read))
-    total = sum(radix - 1 for radix in how.radices)
-    balanced, ends, taken, finite = _scaling.balance(planes, _planes(loops), total)
-    lost = jnp.sum(taken * counts.astype(taken.dtype), dtype=taken.dtype)
-    return _scaling.restore(photons.value(balanced, ends, counts, how.radices), lost, finite)
+
+    def smooth(*data: Any) -> jax.Array:
+        return _photons(*data, how, "fp64")[0]
+
+    if precision == "fp64":
+        return smooth(matrix, loops, counts)
+    return differentiated_as(smooth, lambda *data: _photons(*data, how, precision)[0])(matrix, loops, counts)
 
 
 def by_factor(factor: jax.Array) -> jax.Array:

@@ -6,6 +6,7 @@ import math
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from gbsjax import _scaling
 from gbsjax._permanent import program, rule
@@ -20,13 +21,15 @@ GROUP = 4
 
 def _accurately(numbers: Planes, weights: jax.Array) -> tuple[Planes, int]:
     """The sum of (.., l) numbers times (l,) powers of two in stages, and the additions on its longest path."""
-    left, additions = numbers.times(weights).map(jnp.ravel), 0
+    plane = numbers.array()
+    left, additions = (plane * weights.astype(plane.dtype)).ravel(), 0
     group = GROUP if left.shape[0] <= GROUP**3 else GROUP**2
     while left.shape[0] > 1:
         size = math.gcd(left.shape[0], group)
-        left = left.map(lambda plane, size=size: jnp.sum(plane.reshape(-1, size), axis=1))
+        # A product and not a sum: XLA:CPU would fuse a sum with what is before and walk it one by one.
+        left = jnp.matmul(left.reshape(-1, size), jnp.ones(size, left.dtype), precision=lax.Precision.HIGHEST)
         additions += size - 1
-    return left[0], additions
+    return Planes.of(left[0]), additions
 
 
 def _loop_additions(grid: Grid) -> int:
@@ -51,7 +54,7 @@ def glynn(matrix: jax.Array, how: Glynn, precision: object) -> _scaling.Certifie
     else:
         tier = "fp64"
         found, weights = program.sums(Parts.of(balanced.matrix, n.bit_length() - how.shift), modes, grid, how.power_bits)
-        mantissa, additions = _accurately(found.split(), weights)
+        mantissa, additions = _accurately(found, weights)
         additions += _loop_additions(grid)
         # The low parts are n numbers of half a place of the grid, and their sums are rounded; the other sum is that of
         # the sizes, in plain float64.

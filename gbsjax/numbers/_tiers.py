@@ -26,10 +26,11 @@ WORDS = Tier.WORDS
 BOUND = {"fp64": Tier.FP64_BOUND, "dd": Tier.DD_BOUND}
 
 
-# What an operation loses, in units of the tier; of complex numbers normwise, whatever a compiler contracts.
+# What an operation loses, in units of the tier, of the size of its product or of its two summands; of complex numbers
+# normwise, whatever a compiler contracts.
 UNIT = {"fp64": 2.0**-53, "dd": 2.0**-106}
-ADD = {"fp64": 1.0, "dd": 3.0}
-MULTIPLY = {"fp64": {"real": 1.0, "complex": 2.31}, "dd": {"real": 11.0, "complex": 19.0}}
+ADD = {"fp64": 1.0, "dd": 11.0}
+MULTIPLY = {"fp64": {"real": 1.0, "complex": 2.31}, "dd": {"real": 20.0, "complex": 71.0}}
 
 
 def of_tier(numbers: Planes, precision: Precision) -> Numbers:
