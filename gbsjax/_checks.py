@@ -26,17 +26,21 @@ def choice(function: str, name: str, value: object, allowed: Sequence[str]) -> N
         raise ValueError(f"{function}: {name} must be one of {list(allowed)}, got {value!r}.")
 
 
+def backend_known(function: str, backend: str | None) -> None:
+    if backend is not None:
+        choice(function, "backend", backend, BACKENDS)
+
+
 def engine(function: str, precision: Precision, backend: str | None, array: jax.Array) -> None:
     """Refuse tiers and backends that do not exist, and tiers that the dtype does not have; backend None chooses."""
     if not isinstance(precision, Tier):
-        choice(function, "precision", precision, ("fp64", "dd"))
+        choice(function, "precision", precision, ("fp64", "dd", "exact"))
+    backend_known(function, backend)
     if precision != "fp64" and array.dtype not in (jnp.float64, jnp.complex128):
         what = f"precision={precision!r} computes with pairs of float64" if precision == "dd" else "it needs float64"
         raise TypeError(
             f"{function}: {what}, got {array.dtype}. Convert the input to float64 or complex128, or drop the precision."
         )
-    if backend is not None:
-        choice(function, "backend", backend, BACKENDS)
 
 
 def array(function: str, name: str, x: object) -> jax.Array:

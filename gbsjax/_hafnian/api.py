@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Inexact, Int
 
-from gbsjax import _checks, _progress
+from gbsjax import _checks, _exact, _progress
 from gbsjax._batches import broadcast, over_batch, undifferentiated
-from gbsjax._hafnian import bound, rule
+from gbsjax._hafnian import bound, exact, rule
 from gbsjax._hafnian.counts import padded, ranked
 from gbsjax._hafnian.launch import (
     BATCH_TERMS,
@@ -65,7 +65,9 @@ def hafnian(
             are put in an order of small frontier, and only the states that can occur are visited.
         method: "subsets", "pairs" or "photons"; None chooses by cost, as `gbsjax.select` tells.
         precision: "fp64", the arithmetic of the dtype as given; "dd", double-double (some 31 digits) by "subsets" or
-            "photons", for float64 and complex128, rounded at the end. The first derivatives of "subsets" are "dd" too.
+            "photons", for float64 and complex128, rounded at the end. The first derivatives of "subsets" are "dd" too. "exact",
+            the exact value of the entries as stored, rounded once, by residues: also for integers, whose values are
+            int64; not under jit.
         backend: "xla", or None to choose.
 
     Returns:
@@ -91,6 +93,8 @@ def hafnian(
     """
     name = "hafnian"
     options = _Options(repeats, total, bandwidth, support, method, precision, backend)
+    if precision == "exact":
+        return _exact.as_array(name, *exactly(name, matrix, None, options))
     return _checked(name, _symmetric_input(name, matrix), None, options)
 
 
@@ -124,7 +128,9 @@ def loop_hafnian(
         support: (n, n) booleans, symmetric: entries outside are zero, as you declare, and are not read.
         method: "subsets", "pairs" or "photons"; None chooses by cost, as `gbsjax.select` tells.
         precision: "fp64", the arithmetic of the dtype as given; "dd", double-double (some 31 digits) by "subsets" or
-            "photons", for float64 and complex128, rounded at the end. The first derivatives of "subsets" are "dd" too.
+            "photons", for float64 and complex128, rounded at the end. The first derivatives of "subsets" are "dd" too. "exact",
+            the exact value of the entries as stored, rounded once, by residues: also for integers, whose values are
+            int64; not under jit.
         backend: "xla", or None to choose.
 
     Returns:
@@ -147,6 +153,11 @@ def loop_hafnian(
         10.0
     """
     name = "loop_hafnian"
+    options = _Options(repeats, total, bandwidth, support, method, precision, backend)
+    if precision == "exact":
+        if loops is None and not _checks.is_traced(matrix):
+            loops = np.diagonal(np.asarray(matrix), axis1=-2, axis2=-1)
+        return _exact.as_array(name, *exactly(name, matrix, loops, options))
     array = _symmetric_input(name, matrix)
     if loops is None:
         ends = jnp.diagonal(array, axis1=-2, axis2=-1)
@@ -158,7 +169,6 @@ def loop_hafnian(
             )
         if ends.dtype != array.dtype:
             raise TypeError(f"{name}: loops must be {array.dtype} like matrix, got {ends.dtype}. Convert one of them.")
-    options = _Options(repeats, total, bandwidth, support, method, precision, backend)
     return _checked(name, array, ends, options)
 
 
@@ -217,6 +227,43 @@ def _symmetric_input(name: str, matrix: Any) -> jax.Array:
     _checks.square(name, "matrix", array, "Pass a symmetric matrix.")
     _checks.symmetric(name, "matrix", array)
     return array
+
+
+def exactly(name: str, matrix: Any, loops: Any, options: _Options) -> tuple[np.ndarray, bool, bool]:
+    """The values of a batch as exact numbers, and whether they are of integers, and complex."""
+    _checks.backend_known(name, options.backend)
+    if options.method is not None:
+        raise ValueError(f"{name}: precision='exact' chooses its program itself, got method={options.method!r}.")
+    array = _exact.entries(name, "matrix", matrix)
+    _checks.matrices(name, "matrix", array)
+    _checks.square(name, "matrix", array, "Pass a symmetric matrix.")
+    if _exact.is_whole(array):
+        if (array != np.swapaxes(array, -1, -2)).any():
+            raise ValueError(f"{name}: matrix must be symmetric. Pass integers that are.")
+    else:
+        _checks.symmetric(name, "matrix", array)
+    ends = None if loops is None else _exact.entries(name, "loops", loops)
+    size = array.shape[-1]
+    if ends is not None and (ends.ndim < 1 or ends.shape[-1] != size):
+        raise ValueError(f"{name}: loops must have shape (*batch, {size}), got {ends.shape}. Give one a vertex.")
+    if ends is not None and np.iscomplexobj(ends) != np.iscomplexobj(array):
+        raise TypeError(f"{name}: loops must be {array.dtype} like matrix, got {ends.dtype}. Convert one of them.")
+    order, pairs = None, None
+    if options.bandwidth is not None or options.support is not None:
+        if options.repeats is not None:
+            raise ValueError(f"{name}: bandwidth and support go without repeats. Write the repeated rows out.")
+        order, pairs = _structure(name, size, options.bandwidth, options.support)
+    if order is not None:
+        array = array[..., order[:, None], order[None, :]]
+        ends = None if ends is None else ends[..., order]
+    counts = np.asarray(
+        _checks.counts(name, "repeats", np.ones(size, int) if options.repeats is None else options.repeats, size)
+    )
+    shapes = [array.shape[:-2], () if ends is None else ends.shape[:-1], counts.shape[:-1]]
+    batch = broadcast(name, "matrix, loops and repeats", *shapes)
+    one = functools.partial(exact.hafnian, name, pairs=pairs)
+    found = _exact.over_elements([array, ends, counts], [2, 1, 1], batch, one)
+    return found, _exact.is_whole(array) and (ends is None or _exact.is_whole(ends)), np.iscomplexobj(array)
 
 
 def _checked(name: str, array: jax.Array, loops: jax.Array | None, options: _Options) -> jax.Array:

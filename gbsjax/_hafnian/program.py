@@ -77,9 +77,15 @@ def _fill(pool: Pool, weights: Numbers) -> Numbers:
             states, _ = level(states, (_row(weights, part[0]), part[0].source, part[0].first))
         else:
             cut = steps(part, chunk)
-            states, _ = lax.scan(
-                level, states, (_rows(weights, cut), jnp.asarray(cut.source), jnp.asarray(cut.first)), unroll=2
-            )
+            rows = _rows(weights, cut)
+
+            def step(states: Numbers, at: tuple, rows: Numbers = rows) -> tuple[Numbers, None]:
+                place, source, first = at
+                row = rows.map(lambda plane: lax.dynamic_index_in_dim(plane, place, keepdims=False))
+                return level(states, (row, source, first))
+
+            places = jnp.arange(len(cut.first))
+            states, _ = lax.scan(step, states, (places, jnp.asarray(cut.source), jnp.asarray(cut.first)), unroll=2)
     return states
 
 

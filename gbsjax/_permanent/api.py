@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Inexact
 
-from gbsjax import _checks
+from gbsjax import _checks, _exact
 from gbsjax._batches import broadcast, over_batch, undifferentiated
-from gbsjax._permanent import bound, rule
+from gbsjax._permanent import bound, exact, rule
 from gbsjax._permanent.counts import Choice, Present, choose, choose_plain, plainly_written_out, weighted_out
 from gbsjax._permanent.launch import BATCH_TERMS, Glynn, Recurrence
 from gbsjax._permanent.program import Modes
@@ -49,7 +49,8 @@ def permanent(
         total: the largest number of photons, a Python int. Needed, and read, only when counts are traced (inside
             jit or vmap); a pattern with more photons than that is NaN.
         precision: "fp64", the arithmetic of the dtype as given; "dd", double-double (some 31 digits), for float64 and
-            complex128, rounded at the end. Derivatives are those of "fp64".
+            complex128, rounded at the end. Derivatives are those of "fp64". "exact", the exact value of the entries as
+            stored, rounded once, by residues: also for integers, whose values are int64; not under jit.
         backend: "xla", or None to choose.
 
     Returns:
@@ -76,6 +77,9 @@ def permanent(
         24.0
     """
     name = "permanent"
+    if precision == "exact":
+        _checks.backend_known(name, backend)
+        return _exact.as_array(name, *exactly(name, matrix, rows, cols))
     array = _checks.array(name, "matrix", matrix)
     _checks.engine(name, precision, backend, array)
     _checks.matrices(name, "matrix", array)
@@ -90,9 +94,34 @@ def permanent(
     return _with_counts(name, array, rows, cols, total, precision)
 
 
-def _with_counts(
-    name: str, array: jax.Array, rows: Any, cols: Any, total: int | None, precision: Precision
-) -> Any:
+def exactly(name: str, matrix: Any, rows: Any, cols: Any) -> tuple[np.ndarray, bool, bool]:
+    """The permanents of a batch as exact numbers, and whether they are of integers, and complex."""
+    array = _exact.entries(name, "matrix", matrix)
+    _checks.matrices(name, "matrix", array)
+    if rows is None and cols is None:
+        _checks.square(name, "matrix", array, "Pass rows= and cols= counts for a matrix with repeated rows or columns.")
+    k, l = array.shape[-2:]
+    counts = [
+        np.asarray(_checks.counts(name, side, np.ones(size, int) if given is None else given, size))
+        for side, given, size in (("rows", rows, k), ("cols", cols, l))
+    ]
+    batch = broadcast(name, "matrix, rows and cols", array.shape[:-2], *(count.shape[:-1] for count in counts))
+    _same_sum(name, *counts)
+    found = _exact.over_elements([array, *counts], [2, 1, 1], batch, functools.partial(exact.permanent, name))
+    return found, _exact.is_whole(array), np.iscomplexobj(array)
+
+
+def _same_sum(name: str, rows: np.ndarray, cols: np.ndarray) -> None:
+    enter, leave = np.broadcast_arrays(rows.sum(axis=-1), cols.sum(axis=-1))
+    if (enter != leave).any():
+        first = np.flatnonzero(enter != leave)[0]
+        raise ValueError(
+            f"{name}: rows and cols must have the same sum, got {enter.flat[first]} and {leave.flat[first]}. Every "
+            "photon that enters must leave."
+        )
+
+
+def _with_counts(name: str, array: jax.Array, rows: Any, cols: Any, total: int | None, precision: Precision) -> Any:
     k, l = array.shape[-2:]
     rows = _checks.counts(name, "rows", np.ones(k, int) if rows is None else rows, k)
     cols = _checks.counts(name, "cols", np.ones(l, int) if cols is None else cols, l)
@@ -102,13 +131,7 @@ def _with_counts(
     plain = precision != "fp64"
     dtype = np.dtype(jnp.real(array).dtype)
     if isinstance(rows, np.ndarray) and isinstance(cols, np.ndarray):
-        enter, leave = np.broadcast_arrays(rows.sum(axis=-1), cols.sum(axis=-1))
-        if (enter != leave).any():
-            first = np.flatnonzero(enter != leave)[0]
-            raise ValueError(
-                f"{name}: rows and cols must have the same sum, got {enter.flat[first]} and {leave.flat[first]}. Every "
-                "photon that enters must leave."
-            )
+        _same_sum(name, rows, cols)
         some = rows.sum() > 0 if plain else rows.size and cols.size
         choice = (choose_plain(rows, cols) if plain else choose(rows, cols, dtype)) if some else None
         allowed = None

@@ -53,7 +53,9 @@ def glynn(matrix: jax.Array, how: Glynn, precision: object) -> _scaling.Certifie
         floor, each = largest / 64, 64 * lost / largest
     else:
         tier = "fp64"
-        found, weights = program.sums(Parts.of(balanced.matrix, n.bit_length() - how.shift), modes, grid, how.power_bits)
+        found, weights = program.sums(
+            Parts.of(balanced.matrix, n.bit_length() - how.shift), modes, grid, how.power_bits
+        )
         mantissa, additions = _accurately(found, weights)
         additions += _loop_additions(grid)
         # The low parts are n numbers of half a place of the grid, and their sums are rounded; the other sum is that of

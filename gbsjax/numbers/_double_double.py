@@ -141,6 +141,7 @@ class DoubleDouble:
     def product(self, factor: Callable[[Any], DoubleDouble], count: int) -> DoubleDouble:
         """factor(0) .. factor(count - 1), multiplied in this order: in a loop, since written out it takes long to
         compile."""
+
         # Two at a time: a step takes its product from memory and brings it back.
         def pair(k: Any, product: DoubleDouble) -> DoubleDouble:
             return (product * (factor(first + 2 * k) * factor(first + 1 + 2 * k))).in_memory()
