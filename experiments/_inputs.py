@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 
@@ -57,10 +59,37 @@ def squeezed(rng: np.random.Generator, n: int) -> np.ndarray:
     return (matrix + matrix.T) / 2
 
 
+def pure(rng: np.random.Generator, n: int) -> np.ndarray:
+    """B = U diag(tanh r) U^T of squeezed light, r uniform in 0.2..1.2, in a Haar random interferometer without loss."""
+    mixing = unitary(rng, n)
+    matrix = mixing @ np.diag(np.tanh(rng.uniform(0.2, 1.2, n))) @ mixing.T
+    return (matrix + matrix.T) / 2
+
+
+def displaced(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Squeezed light with loss, and displacements of size near 0.5 on the diagonal, where a loop hafnian reads them."""
+    matrix = squeezed(rng, n)
+    np.fill_diagonal(matrix, rng.normal(scale=0.35, size=n) + 1j * rng.normal(scale=0.35, size=n))
+    return matrix
+
+
+def collisions(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Rows and columns of a unitary of n modes, each drawn with repetition: photons that share modes."""
+    matrix = unitary(rng, n)
+    return matrix[np.ix_(np.sort(rng.integers(0, n, n)), np.sort(rng.integers(0, n, n)))]
+
+
+def collisions_symmetric(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Squeezed light with loss, modes drawn with repetition."""
+    modes = np.sort(rng.integers(0, n, n))
+    return squeezed(rng, n)[np.ix_(modes, modes)]
+
+
 def badly_scaled_symmetric(rng: np.random.Generator, n: int) -> np.ndarray:
     """D A D of a random symmetric A, D = 10^U(-8, 8)."""
     scale = 10 ** rng.uniform(-8, 8, n)
-    return scale[:, None] * symmetric(rng, n) * scale
+    matrix = np.triu(scale[:, None] * symmetric(rng, n) * scale)
+    return matrix + np.triu(matrix, 1).T
 
 
 def click_matrix(
@@ -90,3 +119,46 @@ def cancelling_symmetric(rng: np.random.Generator, n: int, delta: float, loops: 
     rest, by_entry = complex(exact(matrix)), complex(exact(matrix[2:, 2:]))
     matrix[0, 1] = matrix[1, 0] = (delta * before - rest) / by_entry
     return matrix
+
+
+def adversarial(rng: np.random.Generator, n: int) -> np.ndarray:
+    """`cancelling`, delta from 1e-15 to 1."""
+    return gaussian(rng, n, n) if n < 2 else cancelling(rng, n, 10 ** rng.uniform(-15, 0))
+
+
+def adversarial_symmetric(rng: np.random.Generator, n: int) -> np.ndarray:
+    """`cancelling_symmetric`, delta from 1e-15 to 1."""
+    return cancelling_symmetric(rng, n, 10 ** rng.uniform(-15, 0))
+
+
+def adversarial_loops(rng: np.random.Generator, n: int) -> np.ndarray:
+    """`cancelling_symmetric` for loop hafnians, delta from 1e-15 to 1."""
+    return cancelling_symmetric(rng, n, 10 ** rng.uniform(-15, 0), loops=True)
+
+
+Family = Callable[[np.random.Generator, int], np.ndarray]
+# Of each function, the regimes that tests and studies of accuracy share.
+FAMILIES: dict[str, dict[str, Family]] = {
+    "permanent": {
+        "physical": unitary,
+        "lossy": lossy,
+        "collisions": collisions,
+        "adversarial": adversarial,
+        "badly scaled": badly_scaled,
+    },
+    "hafnian": {
+        "physical": pure,
+        "lossy": squeezed,
+        "collisions": collisions_symmetric,
+        "adversarial": adversarial_symmetric,
+        "badly scaled": badly_scaled_symmetric,
+    },
+    "loop_hafnian": {
+        "physical": pure,
+        "lossy": squeezed,
+        "displaced": displaced,
+        "collisions": collisions_symmetric,
+        "adversarial": adversarial_loops,
+        "badly scaled": badly_scaled_symmetric,
+    },
+}

@@ -1,5 +1,9 @@
 """gbsjax: the matrix functions behind photonic sampling, batched, compiled and differentiable in JAX."""
 
+from ._evaluate import Evaluation as Evaluation
+from ._evaluate import condition as condition
+from ._evaluate import count as count
+from ._evaluate import evaluate as evaluate
 from ._hafnian.api import hafnian as hafnian
 from ._hafnian.api import loop_hafnian as loop_hafnian
 from ._hafnian.api import low_rank_hafnian as low_rank_hafnian

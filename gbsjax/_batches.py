@@ -34,7 +34,7 @@ def in_chunks(some: Callable[[Any], Any], arrays: Any, batch: tuple[int, ...], m
 
 
 def differentiated_as(smooth: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, whose derivatives are those of `smooth`: for one that JAX would differentiate wrongly or not at all."""
+    """`function` with the derivatives of `smooth`: for one that JAX would differentiate wrongly or not at all."""
     differentiable = jax.custom_jvp(function)
 
     @differentiable.defjvp

@@ -65,12 +65,12 @@ def array(function: str, name: str, x: object) -> jax.Array:
     return jnp.asarray(x)
 
 
-def matrices(function: str, name: str, x: jax.Array) -> None:
+def matrices(function: str, name: str, x: jax.Array | np.ndarray) -> None:
     if x.ndim < 2:
         raise ValueError(f"{function}: {name} must have shape (*batch, n, n), got {x.shape}. Pass a matrix.")
 
 
-def square(function: str, name: str, x: jax.Array, hint: str) -> None:
+def square(function: str, name: str, x: jax.Array | np.ndarray, hint: str) -> None:
     if x.shape[-1] != x.shape[-2]:
         raise ValueError(f"{function}: {name} must have shape (*batch, n, n), got {x.shape}. {hint}")
 
@@ -104,7 +104,7 @@ def affordable(function: str, terms: int, what: str, most: int = 2**50) -> None:
         )
 
 
-def symmetric(function: str, name: str, x: jax.Array, hermitian: bool = False) -> None:
+def symmetric(function: str, name: str, x: jax.Array | np.ndarray, hermitian: bool = False) -> None:
     """Refuse concrete matrices that differ from their (conjugate) transpose by more than rounding, 64 u max|A|."""
     if is_traced(x) or x.size == 0:
         return

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from gbsjax import _checks
+from gbsjax.numbers import EXACT, Precision
 
 # Primes of Residues, 1 modulo 4, so that -1 has a square root and complex numbers are residues too.
 BITS = 24
@@ -80,6 +81,14 @@ class Exact(NamedTuple):
         if self.im is None:
             return _rounded(self.re, self.exponent)
         return complex(_rounded(self.re, self.exponent), _rounded(self.im, self.exponent))
+
+    def is_float(self) -> bool:
+        """Whether rounding changes nothing, told on the safe side."""
+        parts = [part for part in (self.re, self.im) if part]
+        spans = [(part.bit_length(), (part & -part).bit_length() - 1) for part in parts]
+        return all(
+            top - low <= 53 and self.exponent + low >= -1022 and self.exponent + top <= 1024 for top, low in spans
+        )
 
     def integer(self) -> int:
         assert self.im is None
@@ -195,8 +204,8 @@ def entries(function: str, name: str, x: Any) -> np.ndarray:
     """x as NumPy numbers that are known exactly: integers of any size, floats or complex floats, all finite."""
     if _checks.is_traced(x):
         raise TypeError(
-            f"{function}: precision='exact' looks at the entries, and {name} is traced (inside jit, vmap or grad). Call "
-            "it outside, or use precision='dd'."
+            f"{function}: precision='exact' looks at the entries, and {name} is traced (inside jit, vmap or grad). "
+            "Call it outside, or use precision='dd'."
         )
     array = np.asarray(x)
     whole = array.dtype == object and all(isinstance(entry, int) for entry in array.flat)
@@ -235,8 +244,10 @@ def as_floats(exact: np.ndarray, is_complex: bool) -> np.ndarray:
     return np.array(values, dtype).reshape(exact.shape)
 
 
-def as_array(function: str, exact: np.ndarray, whole: bool, is_complex: bool) -> jax.Array:
-    """What a public function returns: float64 or complex128; int64 for integers."""
+def answer(function: str, exact: np.ndarray, whole: bool, is_complex: bool, precision: Precision) -> Any:
+    """What a public function returns: float64 or complex128; int64 for integers; or the exact numbers."""
+    if precision is EXACT:
+        return exact
     if not jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
         raise TypeError(
             f"{function}: precision='exact' returns 64-bit numbers, which JAX would cut. Call "

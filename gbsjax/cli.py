@@ -82,35 +82,40 @@ def _as_json(value: complex | float) -> Any:
 def evaluate(
     function: Annotated[str, typer.Argument(help=f"One of: {', '.join(FUNCTIONS)}.")],
     matrix: Annotated[Path, typer.Argument(help="A square matrix: .npy, .npz (one array), .csv or .mtx.")],
-    bound: Annotated[bool, typer.Option("--bound", help="Also a rigorous bound of the error (permanent).")] = False,
+    bound: Annotated[
+        bool, typer.Option("--bound", help="To 10 digits, with a rigorous bound of the error; no torontonian.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,
 ) -> None:
     """Evaluate a matrix function on the matrix in a file: value, error bound where asked, time."""
     if function not in FUNCTIONS:
         raise _Refused(f"function must be one of {', '.join(FUNCTIONS)}, got {function!r}.")
-    if bound and function != "permanent":
-        raise _Refused(f"--bound is for the permanent so far, got {function!r}.")
+    if bound and function == "torontonian":
+        raise _Refused("--bound is for permanents and hafnians so far, got 'torontonian'.")
     entries = read_matrix(matrix)
     import jax
 
     jax.config.update("jax_enable_x64", True)
     import gbsjax
-    from gbsjax._permanent.bound import glynn_error_bound
 
-    def timed() -> tuple[complex | float, float]:
+    called = getattr(gbsjax, function)
+
+    def timed() -> tuple[Any, float]:
         start = time.perf_counter()
         with gbsjax.show_progress(function):
-            value = getattr(gbsjax, function)(entries).item()
-        return value, time.perf_counter() - start
+            found = gbsjax.evaluate(called, entries) if bound else jax.block_until_ready(called(entries))
+        return found, time.perf_counter() - start
 
     try:
-        (_, first), (value, second) = timed(), timed()
+        (_, first), (found, second) = timed(), timed()
     except ValueError as error:
         raise _Refused(f"{matrix}: {error}") from None
+    value = (found.value if bound else found).item()
     report: dict[str, Any] = {"function": function, "file": str(matrix), "shape": list(entries.shape)}
     report |= {"dtype": str(entries.dtype), "value": _as_json(value)}
     if bound:
-        report["error_bound"] = _as_json(glynn_error_bound(entries))
+        report["error_bound"] = _as_json(found.error_bound.item())
+        report |= {"condition": _as_json(found.condition.item()), "tier": found.tier}
     report |= {"first_call_s": first, "second_call_s": second}
     if as_json:
         print(json.dumps(report))
@@ -119,6 +124,8 @@ def evaluate(
     print(f"  value         {value!r}")
     if bound:
         print(f"  error bound   {float(report['error_bound']):.3g}")
+        print(f"  condition     {float(report['condition']):.3g}")
+        print(f"  tier          {report['tier']}")
     print(f"  time          {first:.3g} s with compilation, {second:.3g} s without")
 
 

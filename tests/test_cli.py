@@ -124,7 +124,7 @@ def test_other_functions(command, ones, function, value):
     assert json.loads(out)["value"] == value
 
 
-def test_a_bound_is_for_the_permanent(command, ones):
-    code, _, err = command("eval", "hafnian", ones, "--bound")
+def test_a_bound_is_not_for_torontonians(command, ones):
+    code, _, err = command("eval", "torontonian", ones, "--bound")
     assert code == 2
-    assert err == "gbsjax: --bound is for the permanent so far, got 'hafnian'.\n"
+    assert err == "gbsjax: --bound is for permanents and hafnians so far, got 'torontonian'.\n"

@@ -28,7 +28,7 @@ from gbsjax._hafnian.pairs import loop_pairs
 from gbsjax._hafnian.tables import Pairs
 from gbsjax._patterns import written_out
 from gbsjax._scaling import exact_ones
-from gbsjax.numbers import BOUND, WORDS, Precision
+from gbsjax.numbers import BOUND, EXACT, WORDS, Precision
 
 
 def hafnian(
@@ -65,9 +65,9 @@ def hafnian(
             are put in an order of small frontier, and only the states that can occur are visited.
         method: "subsets", "pairs" or "photons"; None chooses by cost, as `gbsjax.select` tells.
         precision: "fp64", the arithmetic of the dtype as given; "dd", double-double (some 31 digits) by "subsets" or
-            "photons", for float64 and complex128, rounded at the end. The first derivatives of "subsets" are "dd" too. "exact",
-            the exact value of the entries as stored, rounded once, by residues: also for integers, whose values are
-            int64; not under jit.
+            "photons", for float64 and complex128, rounded at the end. The first derivatives of "subsets" are "dd"
+            too. "exact", the exact value of the entries as stored, rounded once, by residues: also for integers, whose
+            values are int64; not under jit.
         backend: "xla", or None to choose.
 
     Returns:
@@ -93,8 +93,8 @@ def hafnian(
     """
     name = "hafnian"
     options = _Options(repeats, total, bandwidth, support, method, precision, backend)
-    if precision == "exact":
-        return _exact.as_array(name, *exactly(name, matrix, None, options))
+    if precision in ("exact", EXACT):
+        return _exact.answer(name, *_exactly(name, matrix, None, options), precision)
     return _checked(name, _symmetric_input(name, matrix), None, options)
 
 
@@ -128,9 +128,9 @@ def loop_hafnian(
         support: (n, n) booleans, symmetric: entries outside are zero, as you declare, and are not read.
         method: "subsets", "pairs" or "photons"; None chooses by cost, as `gbsjax.select` tells.
         precision: "fp64", the arithmetic of the dtype as given; "dd", double-double (some 31 digits) by "subsets" or
-            "photons", for float64 and complex128, rounded at the end. The first derivatives of "subsets" are "dd" too. "exact",
-            the exact value of the entries as stored, rounded once, by residues: also for integers, whose values are
-            int64; not under jit.
+            "photons", for float64 and complex128, rounded at the end. The first derivatives of "subsets" are "dd"
+            too. "exact", the exact value of the entries as stored, rounded once, by residues: also for integers, whose
+            values are int64; not under jit.
         backend: "xla", or None to choose.
 
     Returns:
@@ -154,10 +154,10 @@ def loop_hafnian(
     """
     name = "loop_hafnian"
     options = _Options(repeats, total, bandwidth, support, method, precision, backend)
-    if precision == "exact":
+    if precision in ("exact", EXACT):
         if loops is None and not _checks.is_traced(matrix):
             loops = np.diagonal(np.asarray(matrix), axis1=-2, axis2=-1)
-        return _exact.as_array(name, *exactly(name, matrix, loops, options))
+        return _exact.answer(name, *_exactly(name, matrix, loops, options), precision)
     array = _symmetric_input(name, matrix)
     if loops is None:
         ends = jnp.diagonal(array, axis1=-2, axis2=-1)
@@ -229,7 +229,7 @@ def _symmetric_input(name: str, matrix: Any) -> jax.Array:
     return array
 
 
-def exactly(name: str, matrix: Any, loops: Any, options: _Options) -> tuple[np.ndarray, bool, bool]:
+def _exactly(name: str, matrix: Any, loops: Any, options: _Options) -> tuple[np.ndarray, bool, bool]:
     """The values of a batch as exact numbers, and whether they are of integers, and complex."""
     _checks.backend_known(name, options.backend)
     if options.method is not None:
@@ -369,6 +369,8 @@ def _run(
     _checks.affordable(name, how.terms, what)
     if isinstance(how, Subsets | Photons) and how.states > MOST_STATES:
         other = "method='pairs'" if isinstance(how, Photons) or how.pairs is None else "an order of smaller frontier"
+        if precision != "fp64" and other == "method='pairs'":
+            other = "precision='fp64', whose method='pairs' takes little memory"
         raise ValueError(
             f"{name}: {what} has {how.states:.3g} states, more than the {MOST_STATES:.3g} that memory is given for. "
             f"Use {other}."

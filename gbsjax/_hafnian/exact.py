@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import Any
 
 import jax
 import numpy as np
@@ -49,7 +50,7 @@ def hafnian(
     if whole_ends is not None:
         sums = sums + whole_ends.sizes() ** 2
     largest = math.isqrt(math.prod(int(size) ** int(m) for size, m in zip(sums, counts, strict=True))) + 1
-    how = _how(counts, loops is not None, pairs)
+    how = _how(name, counts, loops is not None, pairs)
     _checks.affordable(
         name, how.terms * (1 + is_complex) * max(1, largest.bit_length() // _exact.BITS), "the exact value"
     )
@@ -63,8 +64,8 @@ def hafnian(
     return _exact.Exact(re, im, exponent)
 
 
-def _picked(part: np.ndarray | None, index: object) -> np.ndarray | None:
-    return None if part is None else part[index]  # pyright: ignore[reportArgumentType]
+def _picked(part: np.ndarray | None, index: Any) -> np.ndarray | None:
+    return None if part is None else part[index]
 
 
 def _taken(numbers: _exact.Dyadic, ends: _exact.Dyadic | None) -> tuple[np.ndarray, int]:
@@ -84,7 +85,7 @@ def _taken(numbers: _exact.Dyadic, ends: _exact.Dyadic | None) -> tuple[np.ndarr
     return taken, 0 if lowest > _exact.NOWHERE // 8 else int(lowest) // 2 * 2
 
 
-def _how(counts: np.ndarray, loops: bool, pairs: Pairs | None) -> Subsets | Photons:
+def _how(name: str, counts: np.ndarray, loops: bool, pairs: Pairs | None) -> Subsets | Photons:
     total = int(counts.sum())
     if pairs is not None:
         return Subsets(total, loops, pairs)
@@ -92,7 +93,7 @@ def _how(counts: np.ndarray, loops: bool, pairs: Pairs | None) -> Subsets | Phot
     assert isinstance(how, Subsets | Photons)
     if how.states > MOST_STATES:
         raise ValueError(
-            f"hafnian: {total} vertices have {how.states:.3g} states, more than the {MOST_STATES:.3g} that memory is "
+            f"{name}: {total} vertices have {how.states:.3g} states, more than the {MOST_STATES:.3g} that memory is "
             "given for. Declare a support of small frontier, or use precision='fp64'."
         )
     return how

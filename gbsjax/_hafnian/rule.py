@@ -99,7 +99,7 @@ def words(matrix: jax.Array, loops: jax.Array | None, counts: jax.Array | None, 
     """High and low word; without a derivative."""
     if isinstance(how, Subsets):
         return undifferentiated(_subsets(how, WORDS))(matrix, loops)
-    return undifferentiated(lambda *data: _photons(*data, how, WORDS))(matrix, loops, counts)
+    return undifferentiated(functools.partial(_photons, how=how, precision=WORDS))(matrix, loops, counts)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(2, 3))
@@ -158,12 +158,12 @@ def by_photons(
 ) -> jax.Array:
     """The recurrence over photon counts for one (k, k) matrix, which JAX differentiates as it stands."""
 
-    def smooth(*data: Any) -> jax.Array:
-        return _photons(*data, how, "fp64")[0]
+    def at(tier: Precision) -> Callable[..., jax.Array]:
+        return lambda matrix, loops, counts: _photons(matrix, loops, counts, how, tier)[0]
 
     if precision == "fp64":
-        return smooth(matrix, loops, counts)
-    return differentiated_as(smooth, lambda *data: _photons(*data, how, precision)[0])(matrix, loops, counts)
+        return at("fp64")(matrix, loops, counts)
+    return differentiated_as(at("fp64"), at(precision))(matrix, loops, counts)
 
 
 def by_factor(factor: jax.Array) -> jax.Array:

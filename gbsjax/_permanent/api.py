@@ -18,7 +18,7 @@ from gbsjax._permanent.launch import BATCH_TERMS, Glynn, Recurrence
 from gbsjax._permanent.program import Modes
 from gbsjax._permanent.recurrence import Photons
 from gbsjax._scaling import Certified, exact_ones
-from gbsjax.numbers import BOUND, WORDS, Precision
+from gbsjax.numbers import BOUND, EXACT, WORDS, Precision
 
 
 def permanent(
@@ -77,9 +77,9 @@ def permanent(
         24.0
     """
     name = "permanent"
-    if precision == "exact":
+    if precision in ("exact", EXACT):
         _checks.backend_known(name, backend)
-        return _exact.as_array(name, *exactly(name, matrix, rows, cols))
+        return _exact.answer(name, *_exactly(name, matrix, rows, cols), precision)
     array = _checks.array(name, "matrix", matrix)
     _checks.engine(name, precision, backend, array)
     _checks.matrices(name, "matrix", array)
@@ -94,7 +94,7 @@ def permanent(
     return _with_counts(name, array, rows, cols, total, precision)
 
 
-def exactly(name: str, matrix: Any, rows: Any, cols: Any) -> tuple[np.ndarray, bool, bool]:
+def _exactly(name: str, matrix: Any, rows: Any, cols: Any) -> tuple[np.ndarray, bool, bool]:
     """The permanents of a batch as exact numbers, and whether they are of integers, and complex."""
     array = _exact.entries(name, "matrix", matrix)
     _checks.matrices(name, "matrix", array)

@@ -14,6 +14,7 @@ from gbsjax._patterns import written_out
 from gbsjax._permanent.launch import Glynn, Recurrence
 from gbsjax._permanent.program import Modes
 from gbsjax._permanent.recurrence import Photons
+from gbsjax.numbers import aligned
 
 # From here on the recurrence is preferred: on all-ones input with 20 photons Glynn's terms exceed the value 600 times.
 MANY_PHOTONS = 20
@@ -123,7 +124,7 @@ def plainly_written_out(rows: jax.Array | np.ndarray, cols: jax.Array | np.ndarr
     """Glynn's formula for `total` photons one by one; what is beyond a pattern is a unit matrix in the corner."""
     row, photons = written_out(rows, total)
     column, _ = written_out(cols, total)
-    present = jnp.arange(total, dtype=photons.dtype) < photons[..., None]
+    present = aligned(np.arange(total), photons[..., None]) < photons[..., None]
     return Choice(Glynn((1, *(2,) * (total - 1)), 1, total), Present(present), row, column, False)
 
 

@@ -18,7 +18,7 @@ from gbsjax.numbers import Residues
 
 
 def permanent(name: str, matrix: np.ndarray, rows: np.ndarray, cols: np.ndarray) -> _exact.Exact | None:
-    """The permanent of one (k, l) matrix with counts of the same sum; None where an entry that is read is not finite."""
+    """The permanent of one (k, l) matrix with counts of the same sum; None where what is read is not finite."""
     matrix = matrix[np.ix_(rows > 0, cols > 0)]
     rows, cols = rows[rows > 0], cols[cols > 0]
     if not rows.size:

@@ -47,7 +47,7 @@ def _others(factors: list[Planes], outside: Planes) -> list[Planes]:
     return _others(low, outside * _product(high)) + _others(high, outside * _product(low))
 
 
-def _quads(sums: Planes, fill: int, present: jax.Array | None) -> Planes:
+def _quads(sums: Any, fill: int, present: jax.Array | None) -> Planes:
     """(l, words) row sums as (quads, 2 pairs, 2 columns, words); columns missing or without a photon are `fill`."""
     columns, words = sums.re.shape
     if present is not None:

@@ -35,14 +35,14 @@ class Table(NamedTuple):
 
     coefficients: jax.Array | np.ndarray
     weights: jax.Array | np.ndarray
-    sums: Numbers
+    sums: Any
 
 
 def _digits(radices: tuple[int, ...]) -> np.ndarray:
     return np.indices(radices[::-1]).reshape(len(radices), math.prod(radices))[::-1]
 
 
-def tables(matrix: Numbers, modes: Modes, grid: Grid) -> list[Table]:
+def tables(matrix: Any, modes: Modes, grid: Grid) -> list[Table]:
     """The partial row sums of every group: sum over its modes i of value_i A_ij."""
     made, first = [], 0
     for group in grid.groups:
@@ -80,11 +80,11 @@ def loops_over(around: list[Table], at: Word, step: Callable[[Word], Any], zero:
     sums = table.sums.map(jnp.transpose)
     following = sums.map(lambda plane: jnp.roll(plane, -1, axis=0))
 
-    def shifted(row: Numbers) -> Numbers:
+    def shifted(row: Any) -> Any:
         return at.block + row[:, None]
 
     # The next block travels in the carry: computed where it is used, XLA:CPU would fuse it into every term.
-    def body(carry: tuple[Any, Numbers], word: tuple) -> tuple[tuple[Any, Numbers], None]:
+    def body(carry: tuple[Any, Any], word: tuple) -> tuple[tuple[Any, Any], None]:
         total, block = carry
         place, weight, values = word
         here = Word(block, at.weight * weight, jnp.concatenate([at.values, values]))
@@ -112,16 +112,16 @@ def row_sums(lanes: N, words: N) -> N:
     return lanes.map(lambda plane: plane[..., None, :]) + words.map(lambda plane: plane[..., :, None])
 
 
-def sums(matrix: Numbers, modes: Modes, grid: Grid, power_bits: int) -> tuple[Numbers, jax.Array]:
+def sums(matrix: Any, modes: Modes, grid: Grid, power_bits: int) -> tuple[Any, jax.Array]:
     """Of the sum over all words of the product of their weights times prod_j (sum_i value_i A_ij)**power_j, what is to
     be added up, (words of the block, lanes), and the weights of the lanes."""
     lanes, unroll, block, *loops = tables(matrix, modes, grid)
     each = block.weights.shape[0]
 
-    def term(at: Word, word: int) -> Numbers:
+    def term(at: Word, word: int) -> Any:
         words = at.block.map(lambda plane: plane[:, word * each : (word + 1) * each])
 
-        def factor(column: int | jax.Array) -> Numbers:
+        def factor(column: int | jax.Array) -> Any:
             row = row_sums(lanes.sums[column], words[column])
             return row if modes.powers is None else power(row, jnp.asarray(modes.powers)[column], power_bits)
 
@@ -129,14 +129,18 @@ def sums(matrix: Numbers, modes: Modes, grid: Grid, power_bits: int) -> tuple[Nu
         weight = (at.weight * unroll.weights[word] * block.weights)[:, None]
         return product.times(weight)
 
-    def step(at: Word) -> Numbers:
-        return functools.reduce(operator.add, (term(at, word) for word in range(unroll.weights.shape[0]))).stored()
+    def step(at: Word) -> Any:
+        terms = [term(at, word) for word in range(unroll.weights.shape[0])]
+        while len(terms) > 1:
+            # In pairs, which leaves the least to lose.
+            terms = [functools.reduce(operator.add, terms[k : k + 2]) for k in range(0, len(terms), 2)]
+        return terms[0].stored()
 
     zero = zeros_like(matrix, each, lanes.weights.shape[0]).stored()
     found = loops_over(loops, start(unroll, block), step, zero, lambda total, more: (total + more).stored())
     return found, jnp.asarray(lanes.weights)
 
 
-def value(matrix: Numbers, modes: Modes, grid: Grid, power_bits: int) -> Numbers:
+def value(matrix: Numbers, modes: Modes, grid: Grid, power_bits: int) -> Any:
     found, weights = sums(matrix, modes, grid, power_bits)
     return found.total(weights)

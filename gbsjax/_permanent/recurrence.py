@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,7 @@ class Photons(NamedTuple):
     powers: jax.Array | np.ndarray
 
 
-def value(matrix: Numbers, photons: Photons, radices: tuple[int, ...]) -> Numbers:
+def value(matrix: Numbers, photons: Photons, radices: tuple[int, ...]) -> Any:
     """P[c] = the permanent of the photons so far with column j taken c_j times: each photon adds
     P'[c] = sum_j A_ij c_j P[c - e_j]. The answer is P[powers]; radices are the largest powers plus 1.
 

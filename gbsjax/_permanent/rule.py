@@ -59,7 +59,11 @@ def recurrence(matrix: jax.Array, photons: Photons, how: Recurrence, precision: 
 
     if precision == "fp64":
         return smooth(matrix, photons)
-    return differentiated_as(smooth, lambda *data: _recurrence(*data, how, precision)[0])(matrix, photons)
+
+    def accurate(matrix: jax.Array, photons: Photons) -> jax.Array:
+        return _recurrence(matrix, photons, how, precision)[0]
+
+    return differentiated_as(smooth, accurate)(matrix, photons)
 
 
 def _glynn(matrix: jax.Array, modes: program.Modes | None, how: Glynn, precision: Precision) -> tuple[jax.Array, ...]:
@@ -75,8 +79,8 @@ def words(matrix: jax.Array, photons: Photons | None, how: Glynn | Recurrence) -
     """High and low word; without a derivative."""
     if isinstance(how, Recurrence):
         assert photons is not None
-        return undifferentiated(lambda *data: _recurrence(*data, how, WORDS))(matrix, photons)
-    return undifferentiated(lambda matrix: _glynn(matrix, None, how, WORDS))(matrix)
+        return undifferentiated(functools.partial(_recurrence, how=how, precision=WORDS))(matrix, photons)
+    return undifferentiated(functools.partial(_glynn, modes=None, how=how, precision=WORDS))(matrix)
 
 
 def _or_plain(modes: program.Modes | None, matrix: jax.Array) -> program.Modes:

@@ -120,6 +120,7 @@ def _checked(
     name: str, matrix: Any, gamma: Any, clicks: Any, total: int | None, precision: str, backend: str | None
 ) -> jax.Array:
     array = _checks.array(name, "matrix", matrix)
+    _checks.choice(name, "precision", precision, ("fp64",))
     _checks.engine(name, precision, backend, array)
     _checks.matrices(name, "matrix", array)
     _checks.square(name, "matrix", array, "Pass I - Q^-1 of a Gaussian state.")

@@ -5,10 +5,12 @@ from ._certified import Sizes as Sizes
 from ._double_double import DoubleDouble as DoubleDouble
 from ._numbers import Numbers as Numbers
 from ._planes import Planes as Planes
+from ._planes import aligned as aligned
 from ._planes import together as together
 from ._residues import Residues as Residues
 from ._tiers import ADD as ADD
 from ._tiers import BOUND as BOUND
+from ._tiers import EXACT as EXACT
 from ._tiers import MULTIPLY as MULTIPLY
 from ._tiers import UNIT as UNIT
 from ._tiers import WORDS as WORDS

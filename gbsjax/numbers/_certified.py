@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gbsjax.numbers._planes import Planes
+from gbsjax.numbers._planes import Planes, aligned
 
 Coefficients = jax.Array | np.ndarray
 
@@ -99,7 +99,7 @@ class Sizes:
 
 class _Positive(Planes):
     def times(self, real: Coefficients) -> _Positive:
-        return _Positive(self.re * jnp.abs(jnp.asarray(real)), None)
+        return _Positive(self.re * jnp.abs(aligned(real, self.re)), None)
 
     def __add__(self, other: Planes) -> _Positive:
         return _Positive(self.re + other.re, None)

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from gbsjax.numbers._planes import Planes, together
+from gbsjax.numbers._planes import Planes, aligned, together
 
 # hi and lo, |lo| <= u |hi|: JAX or NumPy float64 arrays, for which the same functions give the same bits.
 Words = tuple[Any, Any]
@@ -43,8 +43,8 @@ def fast_two_sum(a: Any, b: Any) -> Words:
 
 
 def _product(a: Any, b: Any) -> Words:
-    """a b exactly, for products between 2^-900 and the largest float, from four products that are exact; the second word
-    may be as large as 3 u of the first.
+    """a b exactly, for products between 2^-900 and the largest float, from four products that are exact; the second
+    word may be as large as 3 u of the first.
 
     For a and b in [1, 2) the first halves are multiples of 2^-25, at most 2, and the second ones multiples of 2^-52, at
     most 2^-26. So the middle is a multiple of 2^-77 of at most 2^-24, what s lacks of a b is one of 2^-104 of at most
@@ -135,7 +135,7 @@ class DoubleDouble:
 
     def times(self, real: jax.Array | np.ndarray) -> DoubleDouble:
         """Times real numbers of one word."""
-        real = jnp.asarray(real, self.hi.re.dtype)
+        real = aligned(real, self.hi.re)
         return self._from([multiply(x, (real, jnp.zeros_like(real))) for x in self._parts()])
 
     def product(self, factor: Callable[[Any], DoubleDouble], count: int) -> DoubleDouble:

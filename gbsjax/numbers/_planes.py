@@ -14,6 +14,12 @@ import numpy as np
 from jax import lax
 
 
+def aligned(real: jax.Array | np.ndarray, plane: jax.Array) -> jax.Array:
+    """Real numbers in the dtype and the rank of a plane, whose last axes are theirs."""
+    real = jnp.asarray(real, plane.dtype)
+    return lax.expand_dims(real, range(plane.ndim - real.ndim))
+
+
 # Not an Equinox module: importing equinox takes a quarter of a second, as much as everything else here together.
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +77,7 @@ class Planes:
 
     def times(self, real: jax.Array | np.ndarray) -> Planes:
         """Times real numbers of one word."""
-        return self.map(lambda plane: plane * jnp.asarray(real, plane.dtype))
+        return self.map(lambda plane: plane * aligned(real, plane))
 
     def product(self, factor: Callable[[int], Planes], count: int) -> Planes:
         """factor(0) .. factor(count - 1), multiplied in this order; the type is that of this number."""

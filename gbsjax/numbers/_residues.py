@@ -12,9 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from gbsjax.numbers._planes import Planes
+from gbsjax.numbers._planes import Planes, aligned
 
-# Moduli are below 2^24: 32 products of two sums of two reduced numbers are below 2^53, so products are summed as they are.
+# Moduli are below 2^24: reduced numbers are at most 2^23, sums of a few of them 2^26, and 127 products of two reduced
+# numbers less than 2^53: products are summed as they are.
 BITS = 24
 
 
@@ -41,7 +42,8 @@ class Residues:
 
     def _reduced(self, plane: jax.Array) -> Residues:
         # Every step is exact: the multiple of the modulus is an integer below 2^53, and so is what is left.
-        return self._with(plane - jnp.round(plane * self.inverse) * self.modulus, False)
+        modulus, inverse = aligned(self.modulus, plane), aligned(self.inverse, plane)
+        return self._with(plane - jnp.round(plane * inverse) * modulus, False)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -90,7 +92,7 @@ class Residues:
 
     def times(self, real: jax.Array | np.ndarray) -> Residues:
         """Times integers below 2^24."""
-        return self._with(self.narrow().plane * jnp.asarray(real, self.plane.dtype), True)
+        return self._with(self.narrow().plane * aligned(real, self.plane), True)
 
     def product(self, factor: Callable[[int], Residues], count: int) -> Residues:
         return functools.reduce(operator.mul, map(factor, range(count)))
@@ -102,7 +104,7 @@ class Residues:
         return self._with(jnp.ones_like(self.plane), False)
 
     def sum(self, axis: int) -> Residues:
-        """Sums of at most 32 numbers."""
+        """Sums of at most 127 numbers."""
         return self._reduced(Planes(self.plane, None).sum(axis).re)
 
     def combine(self, coefficients: jax.Array) -> Residues:

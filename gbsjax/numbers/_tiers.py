@@ -14,15 +14,17 @@ from gbsjax.numbers._planes import Planes
 
 
 class Tier(enum.Enum):
-    """What a function returns besides a value of a public tier: both words, or a value with its certificate."""
+    """What a function returns besides the value of a public tier."""
 
     WORDS = "dd words"
+    EXACT = "exact numbers"
     FP64_BOUND = "fp64 bound"
     DD_BOUND = "dd bound"
 
 
 Precision = str | Tier
 WORDS = Tier.WORDS
+EXACT = Tier.EXACT
 BOUND = {"fp64": Tier.FP64_BOUND, "dd": Tier.DD_BOUND}
 
 

@@ -43,10 +43,22 @@ def test_error_of_a_sum_and_a_product():
     near = -x[0][:2000] * (1 + 2.0**-40)  # cancels
     y[0][:2000], y[1][:2000] = dd.fast_two_sum(near, near * 2.0**-53 * rng.uniform(-1, 1, 2000))
     exact = [[Fraction(h) + Fraction(low) for h, low in zip(*part, strict=True)] for part in (x, y)]
-    for function, combine, most in ((dd.add, lambda a, b: a + b, 3), (dd.multiply, lambda a, b: a * b, 11)):
-        for a, b, hi, lo in zip(*exact, *function(x, y), strict=True):
-            truth = combine(a, b)
-            assert abs(Fraction(hi) + Fraction(lo) - truth) <= most * Fraction(1, 2**106) * abs(truth)
+    for a, b, hi, lo in zip(*exact, *dd.add(x, y), strict=True):
+        assert abs(Fraction(hi) + Fraction(lo) - (a + b)) <= 3 * Fraction(1, 2**106) * (abs(a) + abs(b))
+    for a, b, hi, lo in zip(*exact, *dd.multiply(x, y), strict=True):
+        assert abs(Fraction(hi) + Fraction(lo) - a * b) <= 11 * Fraction(1, 2**106) * abs(a * b)
+    z, w = ([part[::-1] for part in words] for words in (x, y))
+    for (a, b, hi, lo), (c, d) in zip(
+        zip(*exact, *dd.multiply_sum(x, y, z, w), strict=True),
+        zip(exact[0][::-1], exact[1][::-1], strict=True),
+        strict=True,
+    ):
+        size = abs(a * b) + abs(c * d)
+        assert abs(Fraction(hi) + Fraction(lo) - (a * b + c * d)) <= 20 * Fraction(1, 2**106) * size
+
+
+def twice(x, y):
+    return dd.multiply_sum(x, y, y, y)
 
 
 @pytest.mark.parametrize("seed", [*range(12), *(pytest.param(k, marks=pytest.mark.full) for k in range(12, 80))])
@@ -54,7 +66,7 @@ def test_jit_is_numpy_bit_for_bit(seed):
     # A random expression: a compiler that contracts, reorders or recomputes would change a bit of it.
     rng = np.random.default_rng(seed)
     inputs = [words(rng, 64, 3) for _ in range(3)]
-    steps = [(rng.choice([dd.add, dd.multiply]), *rng.integers(0, 3 + k, 2)) for k in range(8)]
+    steps = [(rng.choice([dd.add, dd.multiply, twice]), *rng.integers(0, 3 + k, 2)) for k in range(8)]
 
     def program(inputs):
         values = list(inputs)

@@ -29,7 +29,11 @@ M = np.ones((3, 3))
         (lambda: gbsjax.permanent(M.astype(np.float16)), TypeError, r"got float16"),
         (lambda: gbsjax.permanent(M.astype(object)), TypeError, r"got object"),
         (lambda: gbsjax.permanent([["a"]]), TypeError, r"dtype of .*got <U1"),
-        (lambda: gbsjax.permanent(M, precision="dd"), ValueError, r"precision must be one of \['fp64'\], got 'dd'"),
+        (
+            lambda: gbsjax.permanent(M, precision="fp16"),
+            ValueError,
+            r"precision must be one of \['fp64', 'dd', 'exact'\], got 'fp16'",
+        ),
         (lambda: gbsjax.permanent(M, backend="cuda"), ValueError, r"backend must be one of \['xla'\], got 'cuda'"),
         (lambda: gbsjax.permanent(M, rows=[1, -1, 3]), ValueError, r"rows must be photon counts of 0 or more, got -1"),
         (
