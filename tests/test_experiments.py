@@ -6,7 +6,17 @@ import sys
 import numpy as np
 import pytest
 
-from experiments import _arguments, _inputs, _provenance, _timing, accuracy_permanent, accuracy_torontonian
+from experiments import (
+    _arguments,
+    _certified,
+    _inputs,
+    _provenance,
+    _timing,
+    accuracy_permanent,
+    accuracy_torontonian,
+    calibrate_auto,
+    tightness,
+)
 
 
 def test_inputs_are_seeded_and_what_they_say():
@@ -53,8 +63,30 @@ def test_accuracy_study_in_small(tmp_path, monkeypatch, capsys):
     assert hardest["delta"] == pytest.approx(1e-14)
     # The expected finding: at this cancellation float64 keeps one to four digits.
     assert 1e-4 < hardest["summary"]["gbsjax_fp64"]["max"] < 1e-1
-    assert hardest["summary"]["gbsjax_dd"] is None
+    assert hardest["summary"]["gbsjax_dd"]["max"] < 2.3e-16
+    assert hardest["summary"]["gbsjax_exact"]["max"] < 1.6e-16
     assert "kappa" in capsys.readouterr().out
+
+
+def test_studies_of_certificates_in_small(tmp_path, capsys):
+    arguments = (["permanent", "hafnian"], [3, 4], 3, 30, None, tmp_path, None)
+    record = json.loads((path := tightness.run(*arguments)).read_text())
+    assert {(row["function"], row["n"]) for row in record["rows"]} == {
+        ("permanent", 3),
+        ("permanent", 4),
+        ("hafnian", 4),
+    }
+    assert sum(cell["violations"] for cell in record["summary"]) == 0
+    assert all(row["dd"]["bound"] < 1e-15 for row in record["rows"] if row["regime"] == "physical")
+    assert tightness.plot(path).exists()
+    record = json.loads((path := calibrate_auto.run(*arguments)).read_text())
+    assert all(cell["certificate"]["false_trust"] == 0 for cell in record["summary"])
+    physical = [cell for cell in record["summary"] if cell["regime"] == "physical"]
+    assert all(cell["certificate"]["trusted"] == cell["matrices"] for cell in physical)
+    assert calibrate_auto.plot(path).exists()
+    assert "0 violations" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="got torontonian"):
+        _certified.functions("permanent,torontonian")
 
 
 def test_torontonian_study_in_small(tmp_path, capsys):
