@@ -18,7 +18,7 @@ EXACT = {
     "loop_hafnian": gbsjax_ref.loop_hafnian_exact,
 }
 COLORS = {"physical": "C0", "lossy": "C1", "displaced": "C4", "collisions": "C2", "adversarial": "C3"}
-COLORS["badly scaled"] = "C5"
+COLORS |= {"badly scaled": "C5", "hidden": "C6"}
 
 
 def options(parser: argparse.ArgumentParser, sizes: str, seeds: int) -> None:
@@ -120,7 +120,7 @@ def panels(record: dict[str, Any]) -> tuple[Any, list[tuple[str, Any]]]:
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    names = list(dict.fromkeys(row["function"] for row in record["rows"]))
+    names = list(dict.fromkeys(row["function"] for row in record["summary"]))
     figure, axes = pyplot.subplots(
         1, len(names), figsize=(1 + 3.8 * len(names), 4), layout="constrained", sharey=True, squeeze=False
     )

@@ -126,6 +126,21 @@ def adversarial(rng: np.random.Generator, n: int) -> np.ndarray:
     return gaussian(rng, n, n) if n < 2 else cancelling(rng, n, 10 ** rng.uniform(-15, 0))
 
 
+def hidden(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Cancellation that kappa does not see: each of the eight words of signs of a 4 x 4 block makes one of its row sums
+    1e-12 to 1e-6 of its entries, beside a random rest."""
+    words = np.array([[1, *signs] for signs in np.ndindex(2, 2, 2)]) * 2.0 - 1
+    words[:, 0] = 1
+    matrix = np.zeros((n, n), complex)
+    for column, pair in enumerate(rng.permutation(8).reshape(4, 2)):
+        span, _ = np.linalg.qr(words[pair].T)
+        entries = gaussian(rng, 4)
+        entries = entries - span @ (span.T @ entries)
+        matrix[:4, column] = entries + 10 ** rng.uniform(-12, -6) * gaussian(rng, 4)
+    matrix[4:, 4:] = gaussian(rng, n - 4, n - 4)
+    return matrix
+
+
 def adversarial_symmetric(rng: np.random.Generator, n: int) -> np.ndarray:
     """`cancelling_symmetric`, delta from 1e-15 to 1."""
     return cancelling_symmetric(rng, n, 10 ** rng.uniform(-15, 0))
@@ -144,6 +159,7 @@ FAMILIES: dict[str, dict[str, Family]] = {
         "lossy": lossy,
         "collisions": collisions,
         "adversarial": adversarial,
+        "hidden": lambda rng, n: hidden(rng, n) if n >= 4 else adversarial(rng, n),
         "badly scaled": badly_scaled,
     },
     "hafnian": {

@@ -12,7 +12,7 @@ from rich.table import Table
 from experiments import _arguments, _certified, _provenance
 
 KIND = "calibrate_auto"
-REGIMES = ("physical", "lossy", "adversarial")
+REGIMES = ("physical", "lossy", "adversarial", "hidden")
 # The rule of other libraries, and the error from which on a trusted value was trusted in vain.
 TRUSTED_KAPPA = 1e8
 WRONG = 1e-6

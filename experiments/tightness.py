@@ -14,6 +14,7 @@ from experiments import _arguments, _certified, _provenance
 KIND = "tightness"
 TIERS = ("fp64", "dd")
 QUANTILES = (0.05, 0.5, 0.95)
+MOST_ROWS = 5000
 
 
 def _summary(rows: list[dict[str, Any]], tier: str) -> dict[str, Any]:
@@ -35,12 +36,14 @@ def run(
     options = {"functions": names, "sizes": sizes, "seeds": seeds, "dps": dps, "backend": backend, "tiers": TIERS}
     record = _provenance.artifact(KIND, options)
     record["quantiles"] = QUANTILES
-    record["rows"] = _certified.measure(names, sizes, seeds, dps, backend, TIERS)
+    rows = _certified.measure(names, sizes, seeds, dps, backend, TIERS)
     record["summary"] = [
         {"function": name, "regime": regime, "n": n, "tier": tier} | _summary(rows, tier)
-        for (name, regime, n), rows in _certified.grouped(record["rows"], "function", "regime", "n").items()
+        for (name, regime, n), rows in _certified.grouped(rows, "function", "regime", "n").items()
         for tier in TIERS
     ]
+    # Tens of thousands of rows are no artifact to keep: their quantiles are.
+    record["rows"] = rows if len(rows) <= MOST_ROWS else []
     show(record)
     path = _provenance.write(record, out, tag)
     violations = sum(cell["violations"] for cell in record["summary"])

@@ -14,7 +14,7 @@ from gbsjax._permanent import program, rule
 from gbsjax._permanent.launch import Glynn, Grid, Recurrence, plan
 from gbsjax._permanent.recurrence import Photons
 from gbsjax._permanent.recurrence import value as value_by_recurrence
-from gbsjax.numbers import ADD, BOUND, MULTIPLY, UNIT, Parts, Planes, Precision, Sizes, of_tier
+from gbsjax.numbers import ADD, BOUND, MULTIPLY, UNIT, Parts, Planes, Precision, Sizes, of_tier, on_grid
 
 # Numbers up to which the last sum is made without loss: beyond, it would take longer than the terms.
 FEW = 2**9
@@ -28,10 +28,9 @@ def _accurately(numbers: Planes, weights: jax.Array, size: jax.Array) -> Planes:
     """
     # In memory: both parts would compute it.
     planes = lax.optimization_barrier(numbers).split().times(weights)
-    big = 1.5 * _scaling.power_of_two(_scaling.exponent_of(size) + 1, size.dtype)
-    high = planes.map(lambda plane: (plane + big) - big)
+    high, low = on_grid(planes, _scaling.power_of_two(_scaling.exponent_of(size) - 52, size.dtype))
     ones = jnp.ones_like(weights)
-    return high.total(ones) + (planes - high).total(ones)
+    return high.total(ones) + low.total(ones)
 
 
 def _additions(grid: Grid) -> int:

@@ -2,6 +2,7 @@
 
 from ._certified import Parts as Parts
 from ._certified import Sizes as Sizes
+from ._certified import on_grid as on_grid
 from ._double_double import DoubleDouble as DoubleDouble
 from ._numbers import Numbers as Numbers
 from ._planes import Planes as Planes

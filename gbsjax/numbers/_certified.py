@@ -16,6 +16,13 @@ from gbsjax.numbers._planes import Planes, aligned
 Coefficients = jax.Array | np.ndarray
 
 
+def on_grid(numbers: Planes, grid: jax.Array) -> tuple[Planes, Planes]:
+    """The nearest multiples of a power of two, and what is left, exactly."""
+    # By rounding, and not by adding and subtracting a large number, which XLA simplifies to nothing.
+    high = numbers.map(lambda plane: jnp.round(plane * (1 / grid)) * grid)
+    return high, numbers - high
+
+
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Parts:
@@ -30,10 +37,7 @@ class Parts:
     @classmethod
     def of(cls, numbers: Planes, bits: int) -> Parts:
         """`numbers` of which every sum that occurs stays below 2**bits."""
-        big = 1.5 * 2.0**bits
-        # To the nearest multiple of 2**(bits - 52), the place of the last bit of the sum.
-        high = numbers.map(lambda plane: (plane + big) - big)
-        return cls(high, numbers - high)
+        return cls(*on_grid(numbers, jnp.asarray(2.0 ** (bits - 52), numbers.re.dtype)))
 
     @property
     def shape(self) -> tuple[int, ...]:
