@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,16 +20,6 @@ EXACT = {
 }
 COLORS = {"physical": "C0", "lossy": "C1", "displaced": "C4", "collisions": "C2", "adversarial": "C3"}
 COLORS |= {"badly scaled": "C5", "hidden": "C6"}
-
-
-def options(parser: argparse.ArgumentParser, sizes: str, seeds: int) -> None:
-    parser.add_argument("--functions", default=",".join(EXACT), help="comma-separated")
-    parser.add_argument(
-        "--sizes", type=_arguments.span, default=sizes, help="matrix sizes; hafnians take the even ones"
-    )
-    parser.add_argument("--seeds", type=_arguments.positive, default=seeds, help="matrices a function, regime and size")
-    parser.add_argument("--dps", type=_arguments.positive, default=60, help="decimal digits of the errors")
-    parser.add_argument("--backend", default=None, help="who runs gbsjax; None chooses")
 
 
 def functions(text: str) -> list[str]:
@@ -73,7 +64,6 @@ def measure(
         task = progress.add_task("matrices", total=len(cells) * seeds)
         for name, regime, n in cells:
             family, function = _inputs.FAMILIES[name][regime], getattr(gbsjax, name)
-            # Even the first of two matrices that a family makes with the reference has a seed of its own.
             matrices = [family(_inputs.generator(seed, n), n) for seed in range(seeds)]
             found = {
                 tier: gbsjax.evaluate(function, np.stack(matrices), precision=tier, backend=backend) for tier in tiers
@@ -97,8 +87,6 @@ def measure(
 
 
 def _difference(value: complex, truth: gbsjax_ref.ExactComplex) -> tuple[Any, Any]:
-    from fractions import Fraction
-
     return Fraction(value.real) - truth.real, Fraction(value.imag) - truth.imag
 
 
@@ -125,3 +113,19 @@ def panels(record: dict[str, Any]) -> tuple[Any, list[tuple[str, Any]]]:
         1, len(names), figsize=(1 + 3.8 * len(names), 4), layout="constrained", sharey=True, squeeze=False
     )
     return figure, list(zip(names, axes[0], strict=True))
+
+
+def main(what: str, out: str, run: Callable[..., Path], plot: Callable[[Path], Path], sizes: str, seeds: int) -> None:
+    """The command line of a study of certificates."""
+    parser = _arguments.parser(what, out)
+    parser.add_argument("--functions", default=",".join(EXACT), help="comma-separated")
+    parser.add_argument(
+        "--sizes", type=_arguments.span, default=sizes, help="matrix sizes; hafnians take the even ones"
+    )
+    parser.add_argument("--seeds", type=_arguments.positive, default=seeds, help="matrices a function, regime and size")
+    parser.add_argument("--dps", type=_arguments.positive, default=60, help="decimal digits of the errors")
+    parser.add_argument("--backend", default=None, help="who runs gbsjax; None chooses")
+    given = parser.parse_args()
+    names = functions(given.functions)
+    path = given.plot or run(names, given.sizes, given.seeds, given.dps, given.backend, given.out, given.tag)
+    print(f"artifact: {path}\nfigure:   {plot(path)}")

@@ -101,7 +101,9 @@ def plot(path: Path) -> Path:
             # An error of exactly 0 has no place on a logarithmic axis; it is drawn at a tenth of the unit roundoff.
             low = [max(point["median"], 1e-17) for point in points]
             high = [max(point["max"], 1e-17) for point in points]
-            axes.plot(x, low, "o-", ms=3, color=f"C{index}", label=name.replace("_", " "))
+            # The double-double value rounded is nearly always the exact one rounded: one must not hide the other.
+            style = {"ms": 7, "mfc": "none"} if name == "gbsjax_dd" else {"ms": 3}
+            axes.plot(x, low, "o-", color=f"C{index}", label=name.replace("_", " "), **style)
             axes.fill_between(x, low, high, color=f"C{index}", alpha=0.15, lw=0)
         kappa = [1.1e-16 * row["summary"]["kappa"]["median"] for row in record[key]]
         axes.plot(x, kappa, "--", color="0.5", label="u kappa")

@@ -92,12 +92,7 @@ def plot(path: Path) -> Path:
 
 
 def main() -> None:
-    parser = _arguments.parser(__doc__ or "", "outputs/certificates")
-    _certified.options(parser, "4,6,8,10", 40)
-    given = parser.parse_args()
-    names = _certified.functions(given.functions)
-    path = given.plot or run(names, given.sizes, given.seeds, given.dps, given.backend, given.out, given.tag)
-    print(f"artifact: {path}\nfigure:   {plot(path)}")
+    _certified.main(__doc__ or "", "outputs/certificates", run, plot, "4,6,8,10", 40)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from experiments import (
     _inputs,
     _provenance,
     _timing,
+    accuracy,
     accuracy_permanent,
     accuracy_torontonian,
     calibrate_auto,
@@ -85,6 +86,9 @@ def test_studies_of_certificates_in_small(tmp_path, capsys):
     assert all(cell["certificate"]["trusted"] == cell["matrices"] for cell in physical)
     assert calibrate_auto.plot(path).exists()
     assert "0 violations" in capsys.readouterr().out
+    record = json.loads((path := accuracy.run(*arguments)).read_text())
+    assert all(row["exact"]["error"] <= 2.0**-53 for row in record["rows"])
+    assert accuracy.plot(path).exists()
     with pytest.raises(ValueError, match="got torontonian"):
         _certified.functions("permanent,torontonian")
 
