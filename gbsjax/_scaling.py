@@ -133,19 +133,15 @@ class Certified(NamedTuple):
 SLACK = 1 + 2.0**-30
 
 
-def certify(
-    value: Numbers, relative: jax.Array | float, size: jax.Array, floor: float, exponent: jax.Array, finite: jax.Array
-) -> Certified:
-    """Restore a mantissa within relative * (size + floor) of the exact one, with the size of its terms."""
+def certify(value: Numbers, error: jax.Array, size: jax.Array, exponent: jax.Array, finite: jax.Array) -> Certified:
+    """Restore a mantissa within `error` of the exact one, with the size of its terms."""
     if isinstance(value, DoubleDouble):
         hi, lo = (restore(word, exponent, finite) for word in (value.hi, value.lo))
         # The value is the high word alone.
         rounding = jnp.abs(jnp.real(lo)) + jnp.abs(jnp.imag(lo))
     else:
         hi, rounding = restore(value.rounded(), exponent, finite), 0
-    bound, size = (
-        restore(Planes(plane, None), exponent, finite) for plane in (relative * (size + floor) * SLACK, size * SLACK)
-    )
+    bound, size = (restore(Planes(plane, None), exponent, finite) for plane in (error * SLACK, size * SLACK))
     # Each of the words, and the bound, may have been flushed to zero.
     tiny = 8 * float(jnp.finfo(bound.dtype).tiny)
     return Certified(hi, (bound + rounding) * SLACK + tiny, size)

@@ -44,7 +44,7 @@ def _certified(scaled: rule.Balanced, how: Subsets | Photons, precision: Precisi
     kind = "real" if scaled.matrix.im is None else "complex"
     found = value(of_tier(scaled.matrix, tier), None if scaled.loops is None else of_tier(scaled.loops, tier))
     size = value(_sizes(scaled.matrix), _sizes(scaled.loops)).re
-    return _scaling.certify(found, _relative(how, tier, kind), size, FLOOR, scaled.lost, scaled.finite)
+    return _scaling.certify(found, _relative(how, tier, kind) * (size + FLOOR), size, scaled.lost, scaled.finite)
 
 
 @functools.cache

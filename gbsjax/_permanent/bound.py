@@ -21,7 +21,7 @@ FEW = 2**9
 
 
 def _accurately(numbers: Planes, weights: jax.Array, size: jax.Array) -> Planes:
-    """The sum of (.., l) numbers times (l,) powers of two, rounded twice, for numbers whose sizes add up to `size`.
+    """The sum of (.., l) numbers times (l,) powers of two, rounded once, for numbers whose sizes add up to `size`.
 
     High parts on a grid so coarse that their sum is exact, in any order, and low parts that are small: the sum of
     S. M. Rump, T. Ogita, S. Oishi, SIAM J. Sci. Comput. 31 (2008) 189, with a grid that is known beforehand.
@@ -83,12 +83,14 @@ def glynn(matrix: jax.Array, how: Glynn, precision: Precision) -> _scaling.Certi
         few = math.prod(found.shape) <= FEW
         # The low parts of a row sum are n numbers of half a place of the grid, whose sums are rounded.
         lost = 1.5 * n * n * UNIT["fp64"] * 2.0**-52 * largest
-        additions = _additions(grid) + (2.1 if few else sum(found.shape))
+        additions = _additions(grid) + (0.1 if few else sum(found.shape))
         errors = _Errors("fp64", UNIT["fp64"], additions, 64 * (lost / UNIT["fp64"] + gap))
         size = sizes(errors.floor)
         mantissa = _accurately(found, weights, size * 2) if few else found.total(weights)
     relative = _relative(errors, n, "complex" if jnp.iscomplexobj(matrix) else "real")
-    return _scaling.certify(mantissa, relative, size, 2.0**-300, balanced.lost, balanced.finite)
+    # What is rounded last is the value itself.
+    error = relative * (size + 2.0**-300) + UNIT[errors.tier] * mantissa.rounded().size()
+    return _scaling.certify(mantissa, error, size, balanced.lost, balanced.finite)
 
 
 def recurrence(matrix: jax.Array, photons: Photons, how: Recurrence, precision: Precision) -> _scaling.Certified:
@@ -102,4 +104,5 @@ def recurrence(matrix: jax.Array, photons: Photons, how: Recurrence, precision: 
     columns = len(how.radices)
     steps = MULTIPLY[tier][kind] + MULTIPLY[tier]["real"] + (columns - 1) * ADD[tier]
     relative = how.photons * steps * UNIT[tier]
-    return _scaling.certify(mantissa, relative * (1 + 2 * relative), size, 2.0**-400, balanced.lost, balanced.finite)
+    error = relative * (1 + 2 * relative) * (size + 2.0**-400)
+    return _scaling.certify(mantissa, error, size, balanced.lost, balanced.finite)
