@@ -37,9 +37,9 @@ def engine(function: str, precision: Precision, backend: str | None, array: jax.
         choice(function, "precision", precision, ("fp64", "dd", "exact"))
     backend_known(function, backend)
     if precision != "fp64" and array.dtype not in (jnp.float64, jnp.complex128):
-        what = f"precision={precision!r} computes with pairs of float64" if precision == "dd" else "it needs float64"
+        what = f"precision={precision!r} computes with" if precision == "dd" else "words and certificates are made of"
         raise TypeError(
-            f"{function}: {what}, got {array.dtype}. Convert the input to float64 or complex128, or drop the precision."
+            f"{function}: {what} pairs of float64, got {array.dtype}. Convert the input to float64 or complex128, or drop the precision."
         )
 
 

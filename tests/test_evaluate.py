@@ -41,16 +41,15 @@ def matrices_of(function, n, seeds):
 
 
 @pytest.mark.parametrize("function", EXACT, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("n", [4, pytest.param(6, marks=pytest.mark.full), pytest.param(8, marks=pytest.mark.full)])
+@pytest.mark.parametrize("n", [4, pytest.param(8, marks=pytest.mark.full)])
 def test_bounds_hold(function, n):
     check(function, matrices_of(function, n, range(4)))
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("n", [1, 2, 3, 5])
-def test_bounds_of_permanents_of_every_size(n):
-    check(gbsjax.permanent, [_inputs.unitary(_inputs.generator(k, n), n) for k in range(6)])
-    check(gbsjax.permanent, [_inputs.badly_scaled(_inputs.generator(k, n), n).real for k in range(6)])
+@pytest.mark.parametrize("n", [1, 5])
+def test_bounds_of_real_permanents(n):
+    check(gbsjax.permanent, [_inputs.badly_scaled(_inputs.generator(k, n), n).real for k in range(6)], ("fp64", "dd"))
 
 
 @pytest.mark.slow
@@ -87,6 +86,7 @@ def test_bounds_hold_against_arb():
             assert error <= flint.arb(bound)
 
 
+@pytest.mark.full
 def test_collisions():
     matrix = _inputs.unitary(_inputs.generator(1), 3)
     rows, cols = np.array([[4, 1, 0], [1, 1, 0]]), np.array([[2, 2, 1], [0, 1, 1]])
@@ -103,6 +103,7 @@ def test_collisions():
             assert beyond(found.value[k], found.error_bound[k], truth) <= 0
 
 
+@pytest.mark.full
 def test_bounds_are_useful():
     # Medians over physical input; the study of tightness has the distribution.
     for function, n, most in ((gbsjax.permanent, 8, 150), (gbsjax.hafnian, 8, 500)):
@@ -142,6 +143,7 @@ def test_auto_climbs_where_it_must():
     assert again.tier.tolist() == ["dd", "dd", "exact", "dd", "exact", "fp64"]
 
 
+@pytest.mark.full
 def test_groups_of_elements():
     batch = np.stack([_inputs.cancelling(_inputs.generator(k), 3, 1e-12) for k in range(40)])
     found = gbsjax.evaluate(gbsjax.permanent, batch)
@@ -149,6 +151,7 @@ def test_groups_of_elements():
     assert np.array_equal(found.value, gbsjax.permanent(batch, precision="dd"))
 
 
+@pytest.mark.full
 def test_the_cliff():
     errors = {"fp64": [], "dd": [], "exact": []}
     for seed in range(8):
@@ -162,6 +165,7 @@ def test_the_cliff():
     assert max(errors["dd"]) < 2e-16
 
 
+@pytest.mark.full
 def test_condition():
     matrix = _inputs.unitary(_inputs.generator(3), 5)
     # The reference sums signs over columns.
@@ -177,6 +181,7 @@ def test_condition():
     assert gbsjax.condition(gbsjax.hafnian, np.ones((3, 3))) == 1
 
 
+@pytest.mark.full
 def test_under_jit_and_vmap():
     batch = np.stack([_inputs.unitary(_inputs.generator(k), 3) for k in range(3)])
     for tier in ("fp64", "dd"):

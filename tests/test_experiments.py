@@ -50,6 +50,7 @@ def test_no_nan_reaches_an_artifact(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.full
 def test_accuracy_study_in_small(tmp_path, monkeypatch, capsys):
     arguments = ["study", "--sizes", "2-3", "--seeds", "2", "--dps", "40", "--out", str(tmp_path), "--tag", "small"]
     monkeypatch.setattr(sys, "argv", arguments)
@@ -69,6 +70,7 @@ def test_accuracy_study_in_small(tmp_path, monkeypatch, capsys):
     assert "kappa" in capsys.readouterr().out
 
 
+@pytest.mark.full
 def test_studies_of_certificates_in_small(tmp_path, capsys):
     arguments = (["permanent", "hafnian"], [3, 4], 3, 30, None, tmp_path, None)
     record = json.loads((path := tightness.run(*arguments)).read_text())

@@ -93,6 +93,7 @@ def test_jit_vmap_and_grad_commute():
         assert jnp.allclose(one, other, rtol=1e-13, atol=1e-15)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("loops", [False, True])
 def test_many_levels_share_a_compiled_step(loops):
     # More than 10 levels: chunks of levels, for one matrix and for a batch, which has another chunk.

@@ -30,6 +30,7 @@ def test_real_matrices_and_derivatives():
     assert np.allclose(jax.grad(value)(matrix, "dd"), jax.grad(value)(matrix, "fp64"), rtol=1e-13)
 
 
+@pytest.mark.full
 def test_patterns():
     # Collisions, by the recurrence and written out; photon numbers that differ; traced counts.
     matrix = _inputs.unitary(_inputs.generator(8), 3)

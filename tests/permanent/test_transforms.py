@@ -32,6 +32,7 @@ def test_gradient_is_the_table_of_minors(n):
     assert max(abs(complex(exact[i, j]) - complex(slopes[i, j])) for i in range(n) for j in range(n)) < 1e-14 * n * size
 
 
+@pytest.mark.full
 def test_gradient_over_loops():
     # 2^(n-1) terms are more than one block of the minors: the loop modes have their own accumulators.
     matrix = _inputs.gaussian(_inputs.generator(14), 14, 14)

@@ -185,6 +185,7 @@ def test_dtypes_and_batches(dtype):
     assert (np.asarray(value) == 1).all()
 
 
+@pytest.mark.full
 def test_vmap_is_the_batch():
     matrices = np.stack([_inputs.click_matrix(_inputs.generator(k), 3) for k in range(4)]).reshape(2, 2, 6, 6)
     gammas = 0.1 * _inputs.gaussian(_inputs.generator(9), 2, 2, 6)
