@@ -39,7 +39,8 @@ def engine(function: str, precision: Precision, backend: str | None, array: jax.
     if precision != "fp64" and array.dtype not in (jnp.float64, jnp.complex128):
         what = f"precision={precision!r} computes with" if precision == "dd" else "words and certificates are made of"
         raise TypeError(
-            f"{function}: {what} pairs of float64, got {array.dtype}. Convert the input to float64 or complex128, or drop the precision."
+            f"{function}: {what} pairs of float64, got {array.dtype}. Convert the input to float64 or complex128, or "
+            "drop the precision."
         )
 
 

@@ -15,6 +15,7 @@ def _users_promotion():
         yield
 
 
+@pytest.mark.full
 def test_probabilities_sum_to_one_at_any_loss():
     device = _demo.random_device(jax.random.key(0))
     known = _demo.outcomes()

@@ -43,6 +43,7 @@ def test_hafnians_are_rounded_once(n):
             assert same(gbsjax.loop_hafnian(given, precision="exact"), gbsjax_ref.loop_hafnian_exact(given))
 
 
+@pytest.mark.full
 def test_counts_of_photons():
     matrix = _inputs.symmetric(_inputs.generator(5), 3)
     for repeats in ([2, 2, 0], [4, 1, 1], [1, 0, 1]):
@@ -56,6 +57,7 @@ def test_counts_of_photons():
     assert same(found[1], gbsjax_ref.permanent_exact(matrix, rows=[1, 1, 0], cols=[0, 1, 1]))
 
 
+@pytest.mark.full
 def test_loops_of_their_own():
     matrix, loops = _inputs.symmetric(_inputs.generator(6), 4).real, np.array([0.1, 1e-7, 3.0, 1e6])
     found = gbsjax.loop_hafnian(matrix, loops, precision="exact")
@@ -85,6 +87,7 @@ def test_what_comes_back():
     assert gbsjax.hafnian(np.ones((3, 3)), precision="exact") == 0
 
 
+@pytest.mark.full
 def test_the_ends_of_the_range():
     tiny, huge = 2.0**-600, 2.0**600
     for entry in (tiny, 3 * tiny, huge):

@@ -19,6 +19,7 @@ def test_error_of_both_words(n):
         assert truth.relative_error(complex(hi[k]), complex(lo[k])) <= 4e-32 * kappa + 1e-31
 
 
+@pytest.mark.full
 def test_real_matrices_and_derivatives():
     matrix = _inputs.unitary(_inputs.generator(7), 4).real
     truth = gbsjax_ref.permanent_exact(matrix)

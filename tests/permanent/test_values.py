@@ -131,6 +131,7 @@ def test_7000_small_matrices_against_exact_rationals():
     check([pair for n in range(2, 9) for pair in errors_and_budgets(n, 200)])
 
 
+@pytest.mark.full
 def test_batches_are_elementwise_in_chunks_too():
     matrices = _inputs.gaussian(_inputs.generator(5), 2, 700, 8, 8)
     values = gbsjax.permanent(matrices)
