@@ -41,9 +41,9 @@ def hafnian(
         return _exact.Exact(0, 0 if is_complex else None, 0)
     symmetrized = matrix if _exact.is_whole(matrix) else matrix + (matrix.T - matrix) / 2
     numbers, ends = _exact.Dyadic.of(symmetrized), None if loops is None else _exact.Dyadic.of(loops)
-    taken, left = _taken(numbers, ends)
-    whole = numbers.scaled(taken[:, None] + taken[None, :] + left)
-    whole_ends = None if ends is None else ends.scaled(taken + left // 2)
+    taken = _taken(numbers, ends)
+    whole = numbers.scaled(taken[:, None] + taken[None, :])
+    whole_ends = None if ends is None else ends.scaled(taken)
     # haf^2 is a sum over pairs of matchings, each a part of the product of the row sums; with loops, of squares on the
     # diagonal (docs, proofs).
     sums = whole.sizes() @ counts.astype(object)
@@ -60,16 +60,15 @@ def hafnian(
         chosen.append(whole_ends._replace(**{k: _picked(getattr(whole_ends, k), order) for k in ("re", "im")}))
     evaluate = functools.partial(_values, counts=ranked(counts)[0].astype(np.int32), how=how)
     re, im = _exact.through_residues(name, chosen, largest, evaluate)
-    exponent = int(taken @ counts.astype(object)) + left // 2 * total
-    return _exact.Exact(re, im, exponent)
+    return _exact.Exact(re, im, int(taken @ counts.astype(object)))
 
 
 def _picked(part: np.ndarray | None, index: Any) -> np.ndarray | None:
     return None if part is None else part[index]
 
 
-def _taken(numbers: _exact.Dyadic, ends: _exact.Dyadic | None) -> tuple[np.ndarray, int]:
-    """Exponents d_i and an even g: A_ij 2**-(d_i + d_j + g) and loop_i 2**-(d_i + g / 2) are integers, and small."""
+def _taken(numbers: _exact.Dyadic, ends: _exact.Dyadic | None) -> np.ndarray:
+    """Exponents d_i such that A_ij 2**-(d_i + d_j) and loop_i 2**-d_i are integers, and small."""
     left, alone = numbers.exponent, None if ends is None else ends.exponent
     taken = np.zeros(len(left), object)
     # Half of what a row can spare, again and again: rows of different scales settle in a few turns.
@@ -80,9 +79,7 @@ def _taken(numbers: _exact.Dyadic, ends: _exact.Dyadic | None) -> tuple[np.ndarr
         spare = np.where(spare > _exact.NOWHERE // 8, 0, spare)
         taken, left = taken + spare, left - spare[:, None] - spare[None, :]
         alone = None if alone is None else alone - spare
-    lowest = [left.min()] + ([] if alone is None else [2 * alone.min()])
-    lowest = min(lowest)
-    return taken, 0 if lowest > _exact.NOWHERE // 8 else int(lowest) // 2 * 2
+    return taken
 
 
 def _how(name: str, counts: np.ndarray, loops: bool, pairs: Pairs | None) -> Subsets | Photons:
