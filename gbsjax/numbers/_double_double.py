@@ -43,7 +43,7 @@ def fast_two_sum(a: Any, b: Any) -> Words:
 
 
 def _product(a: Any, b: Any) -> Words:
-    """a b exactly, for products between 2^-900 and the largest float, from four products that are exact; the second
+    """a b exactly, for factors and products between 2^-900 and 2^1022, from four products that are exact; the second
     word may be as large as 3 u of the first.
 
     For a and b in [1, 2) the first halves are multiples of 2^-25, at most 2, and the second ones multiples of 2^-52, at
