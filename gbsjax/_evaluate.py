@@ -14,12 +14,14 @@ from gbsjax import _checks, _exact
 from gbsjax._hafnian import api as hafnians
 from gbsjax._permanent import api as permanents
 from gbsjax._scaling import Certified
+from gbsjax._torontonian import api as torontonians
 from gbsjax.numbers import BOUND, EXACT
 
 TIERS = ("fp64", "dd", "exact")
-FUNCTIONS = (permanents.permanent, hafnians.hafnian, hafnians.loop_hafnian)
+RATIONAL = (permanents.permanent, hafnians.hafnian, hafnians.loop_hafnian)
+FUNCTIONS = (*RATIONAL, torontonians.torontonian, torontonians.loop_torontonian)
 # Axes of an argument that are not batch.
-OWN = {"matrix": 2, "loops": 1, "rows": 1, "cols": 1, "repeats": 1}
+OWN = {"matrix": 2, "loops": 1, "gamma": 1, "rows": 1, "cols": 1, "repeats": 1, "clicks": 1}
 # Elements that are evaluated again go in groups of so many, the rest one by one: two programs serve any number.
 GROUP = 32
 

@@ -14,8 +14,10 @@ from jaxtyping import Array, ArrayLike, Float, Inexact
 from gbsjax import _checks, _progress
 from gbsjax._batches import broadcast, in_chunks
 from gbsjax._patterns import written_out
+from gbsjax._scaling import exact_ones
 from gbsjax._torontonian import rule
 from gbsjax._torontonian.launch import Tree
+from gbsjax.numbers import Precision, Tier
 
 
 def torontonian(
@@ -41,7 +43,8 @@ def torontonian(
             padded.
         total: the largest number of clicks, a Python int. Needed, and read, only when clicks are traced (inside jit or
             vmap); a pattern with more clicks than that is NaN.
-        precision: "fp64", the arithmetic of the dtype as given.
+        precision: "fp64", the arithmetic of the dtype as given; "dd", double-double (some 31 digits), for float64 and
+            complex128.
         backend: "xla", or None to choose.
 
     Returns:
@@ -91,7 +94,8 @@ def loop_torontonian(
         clicks: (m,) or (*batch, m), 1 for a mode that clicked and 0 for one that did not. None is all modes.
         total: the largest number of clicks, a Python int. Needed, and read, only when clicks are traced (inside jit or
             vmap); a pattern with more clicks than that is NaN.
-        precision: "fp64", the arithmetic of the dtype as given.
+        precision: "fp64", the arithmetic of the dtype as given; "dd", double-double (some 31 digits), for float64 and
+            complex128.
         backend: "xla", or None to choose.
 
     Returns:
@@ -117,10 +121,11 @@ def loop_torontonian(
 
 
 def _checked(
-    name: str, matrix: Any, gamma: Any, clicks: Any, total: int | None, precision: str, backend: str | None
-) -> jax.Array:
+    name: str, matrix: Any, gamma: Any, clicks: Any, total: int | None, precision: Precision, backend: str | None
+) -> Any:
     array = _checks.array(name, "matrix", matrix)
-    _checks.choice(name, "precision", precision, ("fp64",))
+    if not isinstance(precision, Tier):
+        _checks.choice(name, "precision", precision, ("fp64", "dd"))
     _checks.engine(name, precision, backend, array)
     _checks.matrices(name, "matrix", array)
     _checks.square(name, "matrix", array, "Pass I - Q^-1 of a Gaussian state.")
@@ -152,20 +157,17 @@ def _checked(
     batch = broadcast(name, ", ".join(parts), *shapes)
     how = Tree(most, gamma is not None)
     _checks.affordable(name, how.terms, f"a state of {most} modes")
-    dtype = jnp.real(array).dtype
-    if 0 in batch:
-        return jnp.zeros(batch, dtype)
-    if most == 0:
-        return jnp.ones(batch, dtype)
+    if 0 in batch or most == 0:
+        return exact_ones(batch, jnp.real(array), precision)
     data = {key: jnp.broadcast_to(x, (*batch, *x.shape[x.ndim - own[key] :])) for key, x in parts.items()}
     progress = _progress.wanted() and how.looped > 0
     if progress:
         _progress.expect(-(-math.prod(batch) // how.together) * 2**how.looped)
-    values = _evaluate(data, how, progress)
+    found = _evaluate(data, how, precision, progress)
     if not any(_checks.is_traced(x) for x in parts.values()):
-        _refuse_unphysical(name, parts, values)
+        _refuse_unphysical(name, parts, jax.tree.leaves(found)[0])
     # What an eager call cannot meet, a traced one can only mark.
-    return values if allowed is None else jnp.where(allowed, values, jnp.nan)
+    return found if allowed is None else jax.tree.map(lambda x: jnp.where(allowed, x, jnp.nan), found)
 
 
 def _refuse_unphysical(name: str, parts: dict[str, jax.Array], values: jax.Array) -> None:
@@ -186,12 +188,12 @@ def _refuse_unphysical(name: str, parts: dict[str, jax.Array], values: jax.Array
     )
 
 
-@functools.partial(jax.jit, static_argnames=("how", "progress"))
-def _evaluate(data: dict[str, jax.Array], how: Tree, progress: bool) -> jax.Array:
+@functools.partial(jax.jit, static_argnames=("how", "precision", "progress"))
+def _evaluate(data: dict[str, jax.Array], how: Tree, precision: Precision, progress: bool) -> Any:
     """The torontonians of a batch, as many side by side as keep the memory bounded."""
 
-    def some(part: dict[str, jax.Array]) -> jax.Array:
+    def some(part: dict[str, jax.Array]) -> Any:
         clicks = (part["mode"], part["clicked"]) if "mode" in part else None
-        return rule.torontonians(part["matrix"], part.get("gamma"), clicks, how, progress)
+        return rule.torontonians(part["matrix"], part.get("gamma"), clicks, how, precision, progress)
 
     return in_chunks(some, data, data["matrix"].shape[:-2], how.together)

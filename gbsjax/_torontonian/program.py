@@ -1,8 +1,9 @@
-"""The tree of Schur complements; numbers need a division and a square root besides + and x."""
+"""The tree of Schur complements; numbers need a division, a square root and an exponential besides + and x."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,7 @@ import numpy as np
 from jax import lax
 
 from gbsjax import _progress
-from gbsjax.numbers import Planes, together
+from gbsjax.numbers import Field, expm1, together
 
 
 class Node(NamedTuple):
@@ -19,135 +20,159 @@ class Node(NamedTuple):
     O is carried and not I - O: for nearly empty modes 1 - a has rounded a away.
     """
 
-    matrix: Planes
-    ends: Planes | None
+    matrix: Field
+    ends: Field | None
 
 
 class Pivot(NamedTuple):
     """Of the first mode, lane by lane: less = det(I - P) - 1 and det = det(I - P) of its 2 x 2 block P of O, NaN where
     the block is unphysical, and the exponent q times det."""
 
-    less: jax.Array
-    det: jax.Array
-    overlap: jax.Array | None
+    less: Field
+    det: Field
+    overlap: Field | None
+
+
+def _squared(x: Field) -> Field:
+    return (x * x.conj()).real()
 
 
 def pivot_of(node: Node) -> Pivot:
     """For the block [[a, b], [conj b, d]]: det = (1 - a)(1 - d) - |b|^2."""
-    a, b, d = node.matrix.re[0, 0], node.matrix[0, 1], node.matrix.re[1, 1]
-    less = (a * d - b.squared_modulus()) - (a + d)
+    a, b, d = node.matrix[0, 0].real(), node.matrix[0, 1], node.matrix[1, 1].real()
+    one = a.constant(1.0)
+    free = one - a
+    less = (a * d - _squared(b)) - (a + d)
     # Both eigenvalues negative is as unphysical as one.
-    found = [less, jnp.where(a < 1, 1 + less, jnp.nan)]
+    positive = free.rounded().re > 0
+    found = [less, (one + less).map(lambda plane: jnp.where(positive, plane, jnp.nan))]
     if node.ends is not None:
         y, z = node.ends[0], node.ends[1]
-        found.append(((1 - d) * y.squared_modulus() + (1 - a) * z.squared_modulus()) / 2 + (y.conj() * b * z).re)
-    less, det, *overlap = (part.re for part in together([Planes(part, None) for part in found]))
+        twice = (one - d) * _squared(y) + free * _squared(z)
+        found.append(twice.map(lambda plane: plane / 2) + (y.conj() * b * z).real())
+    less, det, *overlap = together(found)
     return Pivot(less, det, overlap[0] if overlap else None)
 
 
-def excess_of(pivot: Pivot) -> jax.Array:
+def excess_of(pivot: Pivot) -> Field:
     """The weight exp(q) / sqrt(det) of keeping the mode, less 1."""
-    root = jnp.sqrt(pivot.det)
-    excess = -pivot.less / (root * (1 + root))
-    return excess if pivot.overlap is None else excess + jnp.expm1(pivot.overlap / pivot.det) / root
+    root = pivot.det.sqrt()
+    excess = pivot.less.map(jnp.negative) / (root * (root.constant(1.0) + root))
+    return excess if pivot.overlap is None else excess + expm1(pivot.overlap / pivot.det) / root
 
 
-def combine(excess: jax.Array, kept: jax.Array, dropped: jax.Array, present: jax.Array) -> jax.Array:
+def combine(excess: Field, kept: Field, dropped: Field, present: jax.Array) -> Field:
     # (1 + excess) kept - dropped, without the 1: of modes that know nothing of each other, kept is dropped to the bit.
-    return excess * kept + (kept - present * dropped)
+    return excess * kept + (kept - dropped.map(lambda plane: plane * present))
 
 
 def eliminate(node: Node, pivot: Pivot) -> tuple[Node, Node]:
     """What is left without the first mode, and what that gains where the mode is kept."""
-    b, y = node.matrix, node.ends
-    u, v = b[2:, 0], b[2:, 1]
-    left = u.map(lambda plane: plane * (1 - b.re[1, 1])[None]) + v * b[0, 1].conj()[None]
-    right = u * b[0, 1][None] + v.map(lambda plane: plane * (1 - b.re[0, 0])[None])
-    # A division for each number: XLA:CPU would make a kernel of its own of one that several share.
-    left, right = together([part.map(lambda plane: plane / pivot.det[None]) for part in (left, right)])
+    matrix, y = node.matrix, node.ends
+    a, b, d = matrix[0, 0].real(), matrix[0, 1], matrix[1, 1].real()
+    u, v = matrix[2:, 0], matrix[2:, 1]
+    one = a.constant(1.0)
+    left = u * (one - d)[None] + v * b.conj()[None]
+    right = u * b[None] + v * (one - a)[None]
+    left, right = together([left / pivot.det[None], right / pivot.det[None]])
     gain = left[:, None] * u.conj()[None, :] + right[:, None] * v.conj()[None, :]
     ends = None if y is None else left * y[0][None] + right * y[1][None]
-    return Node(b[2:, 2:], None if y is None else y[2:]), Node(gain, ends)
+    return Node(matrix[2:, 2:], None if y is None else y[2:]), Node(gain, ends)
+
+
+def _either(rest: Node, gain: Node, kept: jax.Array) -> Node:
+    def child(rest: Field, gain: Field) -> Field:
+        return rest + gain.map(lambda plane: jnp.where(kept, plane, jnp.zeros((), plane.dtype)))
+
+    return Node(
+        child(rest.matrix, gain.matrix), None if rest.ends is None or gain.ends is None else child(rest.ends, gain.ends)
+    )
 
 
 def doubled(rest: Node, gain: Node) -> Node:
     """Twice the lanes: first the nodes where the mode is kept, then those where it is dropped."""
-
-    def children(rest: jax.Array, gain: jax.Array) -> jax.Array:
-        kept = jnp.arange(2)[:, None] == 0
-        return rest[..., None, :] + jnp.where(kept, gain[..., None, :], jnp.zeros((), gain.dtype))
+    rest, gain = (jax.tree.map(lambda plane: plane[..., None, :], node) for node in (rest, gain))
+    both = _either(rest, gain, jnp.arange(2)[:, None] == 0)
 
     def side_by_side(plane: jax.Array) -> jax.Array:
         return plane.reshape(*plane.shape[:-2], 2 * plane.shape[-1])
 
-    both = jax.tree.map(children, rest, gain)
     # In memory before the lanes are one axis: inside a kernel, finding the lane of an element is a division.
-    kept = Node(together([both.matrix])[0], None if both.ends is None else together([both.ends])[0])
-    return jax.tree.map(side_by_side, kept)
+    matrix, ends = both.matrix.in_memory(), None if both.ends is None else both.ends.in_memory()
+    return jax.tree.map(side_by_side, Node(matrix, ends))
 
 
-def kept_or_dropped(rest: Node, gain: Node, kept: jax.Array) -> Node:
-    """One of the two, by a traced boolean."""
-
-    def child(plane: jax.Array, more: jax.Array) -> jax.Array:
-        return plane + jnp.where(kept, more, jnp.zeros((), more.dtype))
-
-    return jax.tree.map(child, rest, gain)
-
-
-def descend(node: Node) -> tuple[list[Node], list[Pivot], list[jax.Array]]:
-    """Of every level, from the first mode to the last: its nodes side by side, their pivots and their excess."""
-    levels, pivots = [node], [pivot_of(node)]
-    while levels[-1].matrix.re.shape[0] > 2:
-        levels.append(doubled(*eliminate(levels[-1], pivots[-1])))
-        pivots.append(pivot_of(levels[-1]))
-    # Of all levels at once: what could run beside the descent XLA:CPU would give to another thread and wait for.
-    excess = excess_of(jax.tree.map(lambda *parts: jnp.concatenate(parts), *pivots))
-    (excess,) = together([Planes(excess, None)])
-    return levels, pivots, jnp.split(excess.re, np.cumsum([pivot.det.shape[0] for pivot in pivots])[:-1])
-
-
-def repeated(present: jax.Array, lanes: int) -> jax.Array:
+def _repeated(present: jax.Array, lanes: int) -> jax.Array:
     """(lanes,) of a level that has several times as many lanes."""
     return jnp.tile(present, lanes // present.shape[0])
 
 
-def _subtree(node: Node, present: jax.Array) -> jax.Array:
-    """The signed sum over all modes, breadth first, (lanes,)."""
-    _, _, levels = descend(node)
-    value = levels[-1] + (1 - repeated(present[-1], levels[-1].shape[0]))
-    for mode in range(len(levels) - 2, -1, -1):
-        excess = levels[mode]
-        lanes = excess.shape[0]
-        value = combine(excess, value[:lanes], value[lanes:], repeated(present[mode], lanes))
-        if mode % 3 == 0:
-            # In memory now and then: a chain of halves in one kernel is code that doubles with every level.
-            value = together([Planes(value, None)])[0].re
-    return value
+class Fold(NamedTuple):
+    """What is computed from the leaves of the tree to its root."""
+
+    # Of a node, from which its first mode is eliminated.
+    look: Callable[[Node], Any]
+    # Of what was seen of many nodes.
+    weigh: Callable[[Any], Any]
+    # Of the last node and its weights: what is found where no mode is left.
+    leaf: Callable[[Node, Any], Any]
+    # Of a node, its weights, and what was found where its first mode is kept and where it is dropped.
+    step: Callable[[Node, Any, Any, Any, jax.Array], Any]
 
 
-def _walk(node: Node, present: jax.Array, looped: int, progress: bool) -> jax.Array:
-    """The signed sum, a loop over keep and drop for each of the first modes, breadth first from there on."""
-    if looped == 0:
-        total = _subtree(node, present)
-        if progress:
-            _progress.advance(total)
-        return total
-    pivot = pivot_of(node)
-    rest, gain = eliminate(node, pivot)
+def fold(how: Fold, node: Node, present: jax.Array, looped: int, progress: bool = False) -> Any:
+    """The first `looped` modes one branch at a time, breadth first from there on."""
+    if looped > 0:
+        seen = how.look(node)
+        rest, gain = eliminate(node, pivot_of(node))
 
-    def branch(kept: jax.Array) -> jax.Array:
-        return _walk(kept_or_dropped(rest, gain, kept), present[1:], looped - 1, progress)
+        def branch(kept: jax.Array) -> Any:
+            return fold(how, _either(rest, gain, kept), present[1:], looped - 1, progress)
 
-    below = lax.map(branch, jnp.array([True, False]))
-    return combine(excess_of(pivot), below[0], below[1], present[0])
+        below = lax.map(branch, jnp.array([True, False]))
+        kept, dropped = (jax.tree.map(lambda plane, k=k: plane[k], below) for k in (0, 1))
+        return how.step(node, how.weigh(seen), kept, dropped, present[0])
+    levels, all_seen = [node], [how.look(node)]
+    while levels[-1].matrix.shape[0] > 2:
+        levels.append(doubled(*eliminate(levels[-1], pivot_of(levels[-1]))))
+        all_seen.append(how.look(levels[-1]))
+    # Of all levels at once: what could run beside the descent XLA:CPU would give to another thread and wait for.
+    weights = how.weigh(jax.tree.map(lambda *parts: jnp.concatenate(parts), *all_seen))
+    ends = np.cumsum([len(jax.tree.leaves(seen)[0]) for seen in all_seen]).tolist()
+    found = None
+    for mode in range(len(levels) - 1, -1, -1):
+        start, end = ends[mode - 1] if mode else 0, ends[mode]
+        here = jax.tree.map(lambda plane, start=start, end=end: plane[..., start:end], weights)
+        if found is None:
+            kept = dropped = how.leaf(levels[mode], here)
+        else:
+            kept = jax.tree.map(lambda plane, lanes=end - start: plane[..., :lanes], found)
+            dropped = jax.tree.map(lambda plane, lanes=end - start: plane[..., lanes:], found)
+        found = how.step(levels[mode], here, kept, dropped, _repeated(present[mode], end - start))
+    if progress:
+        _progress.advance(jax.tree.leaves(found)[0])
+    return found
 
 
-def value(node: Node, present: jax.Array, looped: int, progress: bool) -> jax.Array:
+def _excess(pivot: Pivot) -> Field:
+    return excess_of(pivot).in_memory()
+
+
+def _one(node: Node, excess: Field) -> Field:
+    return excess.constant(1.0)
+
+
+def _sum(node: Node, excess: Field, kept: Field, dropped: Field, present: jax.Array) -> Field:
+    found = combine(excess, kept, dropped, present)
+    # In memory now and then: a chain of halves in one kernel is code that doubles with every level.
+    return found.in_memory() if kept.shape[0].bit_length() % 3 == 0 else found
+
+
+def value(node: Node, present: jax.Array, looped: int, progress: bool) -> Any:
     """tor O = sum over subsets S of the modes of (-1)^(m - |S|) / sqrt(det(I - O_S)), with gamma times the exponential
     of gamma_S^T (I - O_S)^-1 conj(gamma_S) / 2 in each term; real, (lanes,).
 
     O (2 m, 2 m, lanes) is Hermitian, two rows a mode; present (m, lanes) is 1, and 0 for modes that only pad: they come
     last, their rows are 0, and they are never dropped.
     """
-    return _walk(node, present, looped, progress)
+    return fold(Fold(pivot_of, _excess, _one, _sum), node, present, looped, progress)

@@ -10,34 +10,38 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from gbsjax._batches import lanes_last
-from gbsjax._torontonian import program
+from gbsjax._batches import lanes_last, undifferentiated
+from gbsjax._scaling import Certified, certify
+from gbsjax._torontonian import bound, program
 from gbsjax._torontonian.launch import Tree
 from gbsjax._torontonian.slopes import Slopes, slopes
-from gbsjax.numbers import Planes
+from gbsjax.numbers import ADD, BOUND, UNIT, WORDS, Planes, Precision, of_tier
 
 
-def hermitian(matrix: jax.Array) -> jax.Array:
+def hermitian(matrix: Any) -> Any:
     """(A + A^H) / 2 of (n, n, lanes); equal entries stay what they are to the last bit."""
-    mirror = jnp.swapaxes(matrix, 0, 1)
-    return matrix + ((jnp.conj(mirror) if jnp.iscomplexobj(matrix) else mirror) - matrix) / 2
+    mirror = matrix.conj().map(lambda plane: jnp.swapaxes(plane, 0, 1))
+    return matrix + (mirror - matrix).map(lambda plane: plane / 2)
 
 
-def _node(matrices: jax.Array, ends: jax.Array | None) -> program.Node:
-    return program.Node(Planes.of(matrices), None if ends is None else Planes.of(ends))
+def _node(matrices: jax.Array, ends: jax.Array | None, precision: Precision) -> program.Node:
+    """In numbers of a tier, the lanes as one axis."""
 
+    def numbers(x: jax.Array, own: int) -> Any:
+        return of_tier(Planes.of(x.reshape(*x.shape[:own], -1)), precision)
 
-def _flat(x: Any, own: int) -> Any:
-    """(.., *lanes) with the lanes as one axis."""
-    return None if x is None else x.reshape(*x.shape[:own], -1)
+    return program.Node(hermitian(numbers(matrices, 2)), None if ends is None else numbers(ends, 1))
 
 
 @functools.cache
-def _values(how: Tree, progress: bool) -> Callable[..., jax.Array]:
+def _values(how: Tree, precision: Precision, progress: bool) -> Callable[..., tuple[jax.Array, ...]]:
+    """The values, in double-double their high and low words."""
+
     @lanes_last
-    def values(matrices: jax.Array, ends: jax.Array | None, present: jax.Array) -> jax.Array:
-        node = _node(_flat(matrices, 2), _flat(ends, 1))
-        return program.value(node, _flat(present, 1), how.looped, progress).reshape(matrices.shape[2:])
+    def values(matrices: jax.Array, ends: jax.Array | None, present: jax.Array) -> tuple[jax.Array, ...]:
+        node = _node(matrices, ends, precision)
+        found = program.value(node, present.reshape(how.modes, -1), how.looped, progress)
+        return tuple(word.re.reshape(matrices.shape[2:]) for word in found.in_words())
 
     return values
 
@@ -46,28 +50,54 @@ def _values(how: Tree, progress: bool) -> Callable[..., jax.Array]:
 def _slopes(how: Tree) -> Callable[..., Slopes]:
     @lanes_last
     def found(matrices: jax.Array, ends: jax.Array | None, present: jax.Array) -> Slopes:
-        all_lanes = slopes(_node(_flat(matrices, 2), _flat(ends, 1)), _flat(present, 1), how.looped)
+        all_lanes = slopes(_node(matrices, ends, "fp64"), present.reshape(how.modes, -1), how.looped)
         lanes = matrices.shape[2:]
         return jax.tree.map(lambda x: x.reshape(*x.shape[:-1], *lanes), all_lanes)
 
     return found
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(3, 4))
-def tree(matrices: jax.Array, ends: jax.Array | None, present: jax.Array, how: Tree, progress: bool) -> jax.Array:
+@functools.cache
+def _certified(how: Tree, tier: str) -> Callable[..., Certified]:
+    @lanes_last
+    def certified(matrices: jax.Array, ends: jax.Array | None, present: jax.Array) -> Certified:
+        node = _node(matrices, ends, tier)
+        found = bound.certified(node, present.reshape(how.modes, -1), how.looped, tier, _asymmetry(matrices, tier))
+        finite = jnp.isfinite(matrices).all((0, 1))
+        if ends is not None:
+            finite = finite & jnp.isfinite(ends).all(0)
+        value, error, size = jax.tree.map(lambda x: x.reshape(finite.shape), found)
+        return certify(value, error, size, jnp.zeros(finite.shape, jnp.int32), finite)
+
+    return certified
+
+
+def _asymmetry(matrices: jax.Array, tier: str) -> jax.Array:
+    """What the Hermitian part may be off, in the Frobenius norm, (lanes,): nothing where the matrix is its own."""
+    matrix = Planes.of(matrices.reshape(*matrices.shape[:2], -1))
+    apart = matrix - matrix.conj().map(lambda plane: jnp.swapaxes(plane, 0, 1))
+    rounded = jnp.where(apart.size() > 0, 2 * (matrix.size() + apart.size()), 0)
+    return ADD[tier] * UNIT[tier] * jnp.sqrt(jnp.sum(rounded**2, axis=(0, 1)))
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(3, 4, 5))
+def tree(
+    matrices: jax.Array, ends: jax.Array | None, present: jax.Array, how: Tree, precision: Precision, progress: bool
+) -> jax.Array:
     """(lanes,) values of (2 m, 2 m, lanes), rows side by side by mode, and conj(gamma) (2 m, lanes)."""
-    return _values(how, progress)(matrices, ends, present)
+    return _values(how, precision, progress)(matrices, ends, present)[0]
 
 
 @tree.defjvp
-def _tree_jvp(how, progress, primals, tangents):
+def _tree_jvp(how, precision, progress, primals, tangents):
     # The first derivatives are a program of their own: left to JAX, the transposed slices of a tree take long to
     # compile. That program is plain JAX: every higher derivative follows by differentiating it.
     found = _slopes(how)(*primals)
     tangent = _real_product(found.matrix, Planes.of(tangents[0]), (0, 1))
     if found.ends is not None:
         tangent = tangent + _real_product(found.ends, Planes.of(tangents[1]), (0,))
-    return found.value, tangent
+    # Those of "dd" have the digits of float64.
+    return found.value if precision == "fp64" else tree(*primals, how, precision, progress), tangent
 
 
 def _real_product(x: Planes, y: Planes, axes: tuple[int, ...]) -> jax.Array:
@@ -76,10 +106,26 @@ def _real_product(x: Planes, y: Planes, axes: tuple[int, ...]) -> jax.Array:
     return jnp.sum(product, axis=axes)
 
 
+def _at(precision: Precision, how: Tree, progress: bool) -> Callable[..., Any]:
+    if precision is WORDS:
+        return undifferentiated(_values(how, precision, progress))
+    for tier, bounded in BOUND.items():
+        if precision is bounded:
+            return undifferentiated(_certified(how, tier))
+    return functools.partial(tree, how=how, precision=precision, progress=progress)
+
+
 def torontonians(
-    matrices: jax.Array, gammas: jax.Array | None, clicks: tuple[jax.Array, jax.Array] | None, how: Tree, progress: bool
-) -> jax.Array:
-    """(matrices,) values of (matrices, 2 k, 2 k); clicks are the modes (matrices, how.modes) and how many count."""
+    matrices: jax.Array,
+    gammas: jax.Array | None,
+    clicks: tuple[jax.Array, jax.Array] | None,
+    how: Tree,
+    precision: Precision,
+    progress: bool,
+) -> Any:
+    """(matrices,) values, words or certificates of (matrices, 2 k, 2 k); clicks are the modes (matrices, how.modes) and
+    how many count."""
+    found = _at(precision, how, progress)
     count, modes = matrices.shape[0], matrices.shape[-1] // 2
     # Two rows a mode, side by side, and the matrices last.
     grid = matrices.reshape(count, 2, modes, 2, modes)
@@ -91,7 +137,7 @@ def torontonians(
         present = jnp.ones((modes, count), jnp.real(matrices).dtype)
         sub = jnp.transpose(grid, (2, 1, 4, 3, 0)).reshape(2 * modes, 2 * modes, count)
         ends = None if ends is None else jnp.transpose(ends, (2, 1, 0)).reshape(2 * modes, count)
-        return tree(hermitian(sub), ends, present, how, progress)
+        return found(sub, ends, present)
     chosen, clicked = clicks
     real = jnp.arange(how.modes)[:, None] < clicked[None, :]
 
@@ -109,4 +155,4 @@ def torontonians(
     sub = used(jnp.transpose(modes_of(modes_of(grid, 2), 4), (2, 1, 4, 3, 0)), 0, 2).reshape(size, size, count)
     if ends is not None:
         ends = used(jnp.transpose(modes_of(ends, 2), (2, 1, 0)), 0).reshape(size, count)
-    return tree(hermitian(sub), ends, real.astype(jnp.real(sub).dtype), how, progress)
+    return found(sub, ends, real.astype(jnp.real(sub).dtype))

@@ -7,18 +7,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
-from gbsjax._torontonian.program import (
-    Node,
-    combine,
-    descend,
-    eliminate,
-    excess_of,
-    kept_or_dropped,
-    pivot_of,
-    repeated,
-)
+from gbsjax._torontonian.program import Fold, Node, Pivot, combine, excess_of, fold, pivot_of
 from gbsjax.numbers import Planes, together
 
 
@@ -60,7 +50,17 @@ def _joined(rows: list[list[Planes]]) -> Planes:
     return jax.tree.map(join, *rows[0], *rows[1])
 
 
-def _step(node: Node, det: jax.Array, excess: jax.Array, kept: Slopes, dropped: Slopes, present: jax.Array) -> Slopes:
+class _Weights(NamedTuple):
+    det: jax.Array
+    excess: Planes
+
+
+def _weights(pivot: Pivot) -> _Weights:
+    excess = excess_of(pivot).in_memory()
+    return _Weights(pivot.det.rounded().re, excess.rounded())
+
+
+def _step(node: Node, weights: _Weights, kept: Slopes, dropped: Slopes, present: jax.Array) -> Slopes:
     """One level up, for the first mode's block P, N = (I - P)^-1, the rows C below it and what is left, R.
 
     T = w T_kept - T_dropped with O' = R + C N C^H and y' = y_R + C N y_P in what is kept, and
@@ -69,7 +69,8 @@ def _step(node: Node, det: jax.Array, excess: jax.Array, kept: Slopes, dropped: 
     the two places of C.
     """
     block, columns = node.matrix[:2, :2], node.matrix[2:, :2]
-    weight = 1 + excess
+    det, excess = weights
+    weight = 1 + excess.re
     half = weight * kept.value / 2
     inverse = _inverse(block, det)
     inner = _times(kept.matrix, weight)
@@ -91,35 +92,15 @@ def _step(node: Node, det: jax.Array, excess: jax.Array, kept: Slopes, dropped: 
     corner = _matmul(_matmul(inverse, middle), inverse)
     rest = inner - _times(dropped.matrix, present)
     (matrix,) = together([_joined([[corner, _adjoint(side)], [side, rest]])])
-    return Slopes(combine(excess, kept.value, dropped.value, present), matrix, ends)
+    value = combine(excess, Planes(kept.value, None), Planes(dropped.value, None), present).re
+    return Slopes(value, matrix, ends)
 
 
-def _subtree(node: Node, present: jax.Array) -> Slopes:
-    levels, pivots, excesses = descend(node)
-    # No mode left.
-    last = levels[-1].matrix[:0, :0].map(lambda plane: jnp.concatenate([plane, plane], axis=-1))
-    none = levels[-1].ends
-    ends = None if none is None else none[:0].map(lambda plane: jnp.concatenate([plane, plane], axis=-1))
-    found = Slopes(jnp.ones(2 * excesses[-1].shape[0], present.dtype), last, ends)
-    for mode in range(len(levels) - 1, -1, -1):
-        lanes = excesses[mode].shape[0]
-        kept = jax.tree.map(lambda plane, lanes=lanes: plane[..., :lanes], found)
-        dropped = jax.tree.map(lambda plane, lanes=lanes: plane[..., lanes:], found)
-        here = repeated(present[mode], lanes)
-        found = _step(levels[mode], pivots[mode].det, excesses[mode], kept, dropped, here)
-    return found
+def _leaf(node: Node, weights: _Weights) -> Slopes:
+    none = node.ends
+    return Slopes(jnp.ones_like(weights.det), node.matrix[:0, :0], None if none is None else none[:0])
 
 
 def slopes(node: Node, present: jax.Array, looped: int) -> Slopes:
     """The value and all its first derivatives, the first `looped` modes one branch at a time."""
-    if looped == 0:
-        return _subtree(node, present)
-    pivot = pivot_of(node)
-    rest, gain = eliminate(node, pivot)
-
-    def branch(kept: jax.Array) -> Slopes:
-        return slopes(kept_or_dropped(rest, gain, kept), present[1:], looped - 1)
-
-    below = lax.map(branch, jnp.array([True, False]))
-    kept, dropped = (jax.tree.map(lambda plane, k=k: plane[k], below) for k in (0, 1))
-    return _step(node, pivot.det, excess_of(pivot), kept, dropped, present[0])
+    return fold(Fold(pivot_of, _weights, _leaf, _step), node, present, looped)

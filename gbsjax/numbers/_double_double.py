@@ -87,6 +87,21 @@ def multiply_sum(x: Words, y: Words, z: Words, w: Words) -> Words:
     return fast_two_sum(s, g + ((e + f) + (_cross(x, y) + _cross(z, w))))
 
 
+def divide(x: Words, y: Words) -> Words:
+    """x / y within 42 u^2 of it, relative (docs, proofs)."""
+    q = x[0] / y[0]
+    p, e = two_prod(q, y[0])
+    rest = (x[0] - p) + ((x[1] - e) - _bits(q * y[1], 0, ~1))
+    return fast_two_sum(q, rest / y[0])
+
+
+def square_root(x: Words) -> Words:
+    """The square root of x > 0 within 13 u^2 of it, relative (docs, proofs)."""
+    s = jnp.sqrt(x[0]) if isinstance(x[0], jax.Array) else np.sqrt(x[0])
+    p, e = two_prod(s, s)
+    return fast_two_sum(s, ((x[0] - p) + (x[1] - e)) / (s + s))
+
+
 def negative(x: Words) -> Words:
     return -x[0], -x[1]
 
@@ -170,12 +185,32 @@ class DoubleDouble:
     def __add__(self, other: DoubleDouble) -> DoubleDouble:
         return self._from([add(x, y) for x, y in zip(self._parts(), other._parts(), strict=True)])
 
+    def __sub__(self, other: DoubleDouble) -> DoubleDouble:
+        return self._from([add(x, negative(y)) for x, y in zip(self._parts(), other._parts(), strict=True)])
+
     def __mul__(self, other: DoubleDouble) -> DoubleDouble:
         x, y = self._parts(), other._parts()
+        if len(y) == 1:
+            return self._from([multiply(part, y[0]) for part in x])
         if len(x) == 1:
-            return self._from([multiply(x[0], y[0])])
+            return other * self
         real = multiply_sum(x[0], y[0], x[1], negative(y[1]))
         return self._from([real, multiply_sum(x[0], y[1], x[1], y[0])])
+
+    def __truediv__(self, real: DoubleDouble) -> DoubleDouble:
+        (y,) = real._parts()
+        return self._from([divide(x, y) for x in self._parts()])
+
+    def conj(self) -> DoubleDouble:
+        return DoubleDouble(self.hi.conj(), self.lo.conj())
+
+    def real(self) -> DoubleDouble:
+        return DoubleDouble(self.hi.real(), self.lo.real())
+
+    def sqrt(self) -> DoubleDouble:
+        """Of real numbers above 0."""
+        (x,) = self._parts()
+        return self._from([square_root(x)])
 
     def where(self, keep: jax.Array, other: DoubleDouble) -> DoubleDouble:
         """This number where `keep`, the other elsewhere."""
@@ -184,6 +219,13 @@ class DoubleDouble:
     def one(self) -> DoubleDouble:
         """The number 1 in the shape of this one."""
         return DoubleDouble.of(self.hi.one())
+
+    def constant(self, *words: float) -> DoubleDouble:
+        """A real number, given from its highest word to its lowest, in the shape of this one."""
+        # Where this is NaN so is the constant: XLA simplifies (x + c) - c to x, and must not see that c is one.
+        broken = jnp.isnan(self.hi.re)
+        hi, lo = (jnp.where(broken, jnp.nan, word) for word in (*words, 0.0)[:2])
+        return DoubleDouble(Planes(hi, None), Planes(lo, None))
 
     def combine(self, coefficients: jax.Array | np.ndarray) -> DoubleDouble:
         """Sums over the first axis: (k, l) numbers and (k, words) real coefficients give (l, words)."""

@@ -101,12 +101,25 @@ class Planes:
         return Planes(self.re - other.re, self.im - other.im)
 
     def __mul__(self, other: Planes) -> Planes:
-        if self.im is None or other.im is None:
-            return Planes(self.re * other.re, None)
+        if other.im is None:
+            return self.map(lambda plane: plane * other.re)
+        if self.im is None:
+            return other * self
         return Planes(self.re * other.re - self.im * other.im, self.re * other.im + self.im * other.re)
+
+    def __truediv__(self, real: Planes) -> Planes:
+        # A division for each number: XLA:CPU would make a kernel of its own of one that several share.
+        return self.map(lambda plane: plane / real.re)
 
     def conj(self) -> Planes:
         return Planes(self.re, None if self.im is None else -self.im)
+
+    def real(self) -> Planes:
+        return Planes(self.re, None)
+
+    def sqrt(self) -> Planes:
+        """Of real numbers."""
+        return Planes(jnp.sqrt(self.re), None)
 
     def squared_modulus(self) -> jax.Array:
         return self.re * self.re if self.im is None else self.re * self.re + self.im * self.im
@@ -124,6 +137,10 @@ class Planes:
     def one(self) -> Planes:
         """The number 1 in the shape of this one."""
         return Planes(jnp.ones_like(self.re), None if self.im is None else jnp.zeros_like(self.im))
+
+    def constant(self, *words: float) -> Planes:
+        """A real number, given from its highest word to its lowest, in the shape of this one."""
+        return Planes(jnp.full_like(self.re, words[0]), None)
 
     def sum(self, axis: int) -> Planes:
         """Sums over one axis, both planes in one kernel that no consumer recomputes."""

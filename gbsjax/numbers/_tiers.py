@@ -33,6 +33,11 @@ BOUND = {"fp64": Tier.FP64_BOUND, "dd": Tier.DD_BOUND}
 UNIT = {"fp64": 2.0**-53, "dd": 2.0**-106}
 ADD = {"fp64": 1.0, "dd": 11.0}
 MULTIPLY = {"fp64": {"real": 1.0, "complex": 2.31}, "dd": {"real": 20.0, "complex": 71.0}}
+DIVIDE = {"fp64": 1.0, "dd": 42.0}
+SQUARE_ROOT = {"fp64": 1.0, "dd": 13.0}
+# exp(x) - 1 is that of x (1 + d), |d| <= ARGUMENT, within EXPM1 of it.
+EXPM1 = {"fp64": 20.0, "dd": 500.0}
+ARGUMENT = {"fp64": 2.0, "dd": 24.0}
 
 
 def of_tier(numbers: Planes, precision: Precision) -> Numbers:

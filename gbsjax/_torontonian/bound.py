@@ -1,0 +1,243 @@
+"""Certificates of the torontonians: rigorous bounds of what the tree loses. The steps are in docs/proofs.md."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from gbsjax import _scaling
+from gbsjax._torontonian.program import Fold, Node, Pivot, combine, excess_of, fold, pivot_of
+from gbsjax.numbers import (
+    ADD,
+    ARGUMENT,
+    DIVIDE,
+    EXPM1,
+    MULTIPLY,
+    SQUARE_ROOT,
+    UNIT,
+    Planes,
+    expm1,
+    together,
+)
+
+# Operations that underflow, and what they are still multiplied by.
+FLOOR = 2.0**-900
+# Changes of a term beyond which first order says nothing.
+MOST = 1 / 8
+# What is left of sums that may cancel, relative to their terms.
+ROUNDING = 2.0**-40
+
+
+class Found(NamedTuple):
+    """Of a node, over the subsets S of its modes, with A = I - O_S, x = A^-1 y and the term w; (lanes,) each."""
+
+    value: Any
+    # Sum of |w|, and what the value may be off.
+    size: jax.Array
+    error: jax.Array
+    # Sum of |w| |A^-1|^2, and the largest |A^-1|, in the Frobenius norm.
+    inverses: jax.Array
+    inverse: jax.Array
+    # By how much rounding may have changed the logarithm of any w, doubled.
+    change: jax.Array
+    # The Frobenius norm of O.
+    norm: jax.Array
+    ends: Ends | None
+
+
+class Ends(NamedTuple):
+    """With displacement: the sum of |w| |x|^2, the largest |x|, what rounding may have changed of the exponent's square
+    root, and the norm of y."""
+
+    solutions: jax.Array
+    solution: jax.Array
+    change: jax.Array
+    norm: jax.Array
+
+
+class Tier:
+    """What operations lose."""
+
+    def __init__(self, tier: str, kind: str) -> None:
+        unit = UNIT[tier]
+        self.relative_sums = tier == "fp64"
+        self.add, self.divide, self.root = ADD[tier] * unit, DIVIDE[tier] * unit, SQUARE_ROOT[tier] * unit
+        self.real, self.product = MULTIPLY[tier]["real"] * unit, MULTIPLY[tier][kind] * unit
+        self.expm1, self.argument = EXPM1[tier] * unit, ARGUMENT[tier] * unit
+
+    def sum(self, result: Any, operands: Any) -> Any:
+        """What a sum may be off: relative to its size in float64, to that of its operands in double-double."""
+        return self.add * (result if self.relative_sums else operands)
+
+    @property
+    def entry(self) -> float:
+        """Of an entry (u (1 - d) + v conj(b)) / det times one of u, and the sum of two: relative to their sizes."""
+        return max(self.add + self.real, self.product) + 2 * self.add + self.divide + self.product
+
+
+class Seen(NamedTuple):
+    """Of a node: its pivot, the block P of its first mode, the columns C below it, the whole, and y; (lanes,) each."""
+
+    pivot: Pivot
+    one_less: Any
+    a: jax.Array
+    d: jax.Array
+    b: Planes
+    squares: Planes
+    product: Planes
+    norm: jax.Array
+    ends: Planes | None
+    length: jax.Array | None
+
+
+def look(node: Node) -> Seen:
+    numbers, matrix = node.matrix, node.matrix.rounded()
+    one = numbers[0, 0].constant(1.0)
+    free = (one - numbers[0, 0].real()).rounded(), (one - numbers[1, 1].real()).rounded()
+    u, v = matrix[2:, 0], matrix[2:, 1]
+    squares = Planes(u.squared_modulus(), v.squared_modulus()).sum(0)
+    norm = jnp.sqrt(matrix.map(lambda plane: plane.reshape(-1, plane.shape[-1])).squared_modulus().sum(0))
+    ends = length = None
+    if node.ends is not None:
+        ends, length = node.ends.rounded()[:2], jnp.sqrt(node.ends.rounded().squared_modulus().sum(0))
+        ends = Planes(ends[0].size(), ends[1].size())
+    product = (u.conj() * v).sum(0)
+    return Seen(pivot_of(node), free, matrix.re[0, 0], matrix.re[1, 1], matrix[0, 1], squares, product, norm, ends, length)
+
+
+class Weights(NamedTuple):
+    """What a level of the tree needs of its first mode; (lanes,) each."""
+
+    excess: Any
+    weight: jax.Array
+    # Losses: of the weight, and, where sums are relative to their operands, of what is left.
+    of_excess: jax.Array
+    of_rest: jax.Array
+    of_det: jax.Array
+    norm: jax.Array
+    # Norms: of (I - P)^-1, and the square of that of C (I - P)^-1.
+    block: jax.Array
+    spectral: jax.Array
+    ends: EndWeights | None
+
+
+class EndWeights(NamedTuple):
+    of_rest: jax.Array
+    solved: jax.Array
+    norm: jax.Array
+
+
+def weigh(tier: Tier, seen: Seen) -> Weights:
+    """The names are those of the proofs."""
+    a, d, b = seen.a, seen.d, seen.b.size()
+    free_a, free_d = (abs(free.re) for free in seen.one_less)
+    less, det = seen.pivot.less.rounded().re, seen.pivot.det.rounded().re
+    root, excess = jnp.sqrt(det), excess_of(seen.pivot)
+    # One minus an entry, and what the determinant of the block may be off.
+    by_a, by_d = (jnp.maximum(free, tier.sum(free, 1 + abs(x)) / tier.add) for free, x in ((free_a, a), (free_d, d)))
+    product, square = abs(a * d), b * b
+    lost = tier.real * product + tier.product * square + tier.sum(abs(a * d - square), product + square)
+    lost = lost + tier.sum(abs(a + d), abs(a) + abs(d)) + tier.sum(abs(less), product + square + abs(a) + abs(d))
+    of_det = (lost + tier.sum(det, 1 + abs(less))) / det
+    # W = C (I - P)^-1.
+    uu, vv, uv = seen.squares.re, seen.squares.im, seen.product
+    across = (seen.b.conj() * uv).re
+    left = (free_d**2 * uu + square * vv + 2 * free_d * across) / det**2
+    right = (square * uu + free_a**2 * vv + 2 * free_a * across) / det**2
+    both = Planes(free_d * uu + free_a * vv, None)
+    cross = uv * Planes(free_a * free_d, None) + seen.b * seen.b * uv.conj() + seen.b * both
+    spectral = (left + right) / 2 + jnp.sqrt(((left - right) / 2) ** 2 + cross.squared_modulus() / det**4)
+    spectral = spectral + ROUNDING * (uu * (free_d**2 + square) + vv * (free_a**2 + square)) / det**2
+    # What rounding adds to the matrix that is left.
+    length_u, length_v = jnp.sqrt(uu), jnp.sqrt(vv)
+    gain = jnp.sqrt(spectral * (uu + vv))
+    sizes = (uu * by_d + 2 * length_u * length_v * b + vv * by_a) / det
+    tiny = FLOOR * (1 + seen.norm) ** 2 * (1 + 1 / det)
+    of_rest = tier.entry * sizes + of_det * gain + tier.sum(0, seen.norm + gain) + tiny
+    # The weight of keeping the mode.
+    first = abs(less) / (root * (1 + root))
+    of_root = tier.root + of_det / 2
+    of_excess = lost / (root * (1 + root)) + first * (2 * of_root + tier.add + tier.real + tier.divide)
+    weight, ends = 1 / root, None
+    if seen.ends is not None and seen.pivot.overlap is not None and seen.length is not None:
+        y, z = seen.ends.re, seen.ends.im
+        exponent = abs(seen.pivot.overlap.rounded().re) / det
+        growth = expm1(Planes(exponent, None)).re
+        of_overlap = (3 * tier.add + 2 * tier.product) * ((by_d * y * y + by_a * z * z) / 2 + y * b * z)
+        of_exponent = of_overlap / det + (tier.divide + of_det + tier.argument) * exponent
+        weight = (1 + growth) / root
+        second = (1 + growth) * of_exponent + (tier.expm1 + tier.divide + of_root) * growth
+        of_excess = of_excess + second / root + tier.sum(abs(excess.rounded().re), first + growth / root)
+        gained = jnp.sqrt(spectral * (y * y + z * z))
+        shifted = (length_u * by_d + length_v * b) * y + (length_v * by_a + length_u * b) * z
+        of_ends = tier.entry * shifted / det + of_det * gained + tier.sum(0, seen.length + gained) + tiny
+        solved = jnp.sqrt((free_d * y + b * z) ** 2 + (b * y + free_a * z) ** 2) / det
+        ends = EndWeights(of_ends, solved, seen.length)
+    block = jnp.sqrt(free_a**2 + free_d**2 + 2 * square) / det
+    found = Weights(excess, weight, of_excess, of_rest, of_det, seen.norm, block, spectral, ends)
+    planes, structure = jax.tree.flatten(found)
+    return jax.tree.unflatten(structure, together(planes))
+
+
+def _leaf(node: Node, weights: Weights) -> Found:
+    one, zero = jnp.ones_like(weights.weight), jnp.zeros_like(weights.weight)
+    ends = None if node.ends is None else Ends(zero, zero, zero, zero)
+    return Found(weights.excess.constant(1.0), one, zero, zero, zero, zero, zero, ends)
+
+
+def _step(tier: Tier, node: Node, weights: Weights, kept: Found, dropped: Found, present: jax.Array) -> Found:
+    value = combine(weights.excess, kept.value, dropped.value, present)
+    weight, block, spectral = weights.weight, weights.block, weights.spectral
+    more = weights.of_rest + tier.sum(kept.norm, 0)
+    inverses = jnp.sqrt(kept.size * kept.inverses)
+    moved, change, ends = more * inverses / 2, more * kept.inverse, None
+    if weights.ends is not None and kept.ends is not None and dropped.ends is not None:
+        shift = weights.ends.of_rest + tier.sum(kept.ends.norm, 0)
+        solved, solution = weights.ends.solved, kept.ends.solution
+        solutions = jnp.sqrt(kept.size * kept.ends.solutions)
+        moved = moved + more * kept.ends.solutions / 2 + shift * solutions
+        change = change + more * solution**2 + 2 * shift * solution
+        squares = solved**2 * kept.size + 2 * solved * jnp.sqrt(spectral) * solutions
+        ends = Ends(
+            weight * (squares + (1 + spectral) * kept.ends.solutions) + present * dropped.ends.solutions,
+            jnp.maximum(solved + jnp.sqrt(1 + spectral) * solution, dropped.ends.solution),
+            jnp.maximum(kept.ends.change + jnp.sqrt(kept.inverse) * (more * solution + shift), dropped.ends.change),
+            weights.ends.norm,
+        )
+    up, down = abs(kept.value.rounded().re), present * abs(dropped.value.rounded().re)
+    gained = abs(weights.excess.rounded().re) * up
+    apart = abs(kept.value.rounded().re - present * dropped.value.rounded().re)
+    of_value = weights.of_excess * up + tier.real * gained + tier.sum(apart, up + down)
+    of_value = of_value + tier.sum(abs(value.rounded().re), gained + up + down)
+    squares = block**2 * kept.size + 2 * block * spectral * inverses
+    found = Found(
+        value,
+        weight * kept.size + present * dropped.size,
+        weight * (kept.error + moved) + present * dropped.error + of_value,
+        weight * (squares + (1 + spectral) ** 2 * kept.inverses) + present * dropped.inverses,
+        jnp.maximum(block + (1 + spectral) * kept.inverse, dropped.inverse),
+        jnp.maximum(kept.change + change + weights.of_det + weights.of_excess / weight, dropped.change),
+        weights.norm,
+        ends,
+    )
+    planes, structure = jax.tree.flatten(found)
+    return jax.tree.unflatten(structure, together(planes))
+
+
+def certified(node: Node, present: jax.Array, looped: int, tier: str, asymmetry: jax.Array) -> Any:
+    """The value, a bound of its error and the sum of the sizes of its terms, (lanes,), of O (2 m, 2 m, lanes) that is
+    known but for `asymmetry`, (lanes,), in the Frobenius norm."""
+    lost = Tier(tier, "real" if node.matrix.rounded().im is None else "complex")
+    how = Fold(look, functools.partial(weigh, lost), _leaf, functools.partial(_step, lost))
+    found = fold(how, node, present, looped)
+    moved, change = asymmetry * jnp.sqrt(found.size * found.inverses) / 2, asymmetry * found.inverse
+    if found.ends is not None:
+        moved = moved + asymmetry * found.ends.solutions / 2 + found.size * found.ends.change**2 / 2
+        change = change + asymmetry * found.ends.solution**2 + found.ends.change**2
+    change = found.change + change
+    error = (found.error + moved + FLOOR * found.size) * (1 + 8 * change)
+    known = (change <= MOST) & jnp.isfinite(error)
+    return found.value, jnp.where(known, error, jnp.inf), found.size
