@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from gbsjax import _scaling
-from gbsjax._torontonian.program import Fold, Node, Pivot, combine, excess_of, fold, pivot_of
+from gbsjax._torontonian.program import Fold, Node, Pivot, combine, excess_of, fold
 from gbsjax.numbers import (
     ADD,
     ARGUMENT,
@@ -93,7 +93,7 @@ class Seen(NamedTuple):
     length: jax.Array | None
 
 
-def look(node: Node) -> Seen:
+def look(node: Node, pivot: Pivot) -> Seen:
     numbers, matrix = node.matrix, node.matrix.rounded()
     one = numbers[0, 0].constant(1.0)
     free = (one - numbers[0, 0].real()).rounded(), (one - numbers[1, 1].real()).rounded()
@@ -105,7 +105,7 @@ def look(node: Node) -> Seen:
         ends, length = node.ends.rounded()[:2], jnp.sqrt(node.ends.rounded().squared_modulus().sum(0))
         ends = Planes(ends[0].size(), ends[1].size())
     product = (u.conj() * v).sum(0)
-    return Seen(pivot_of(node), free, matrix.re[0, 0], matrix.re[1, 1], matrix[0, 1], squares, product, norm, ends, length)
+    return Seen(pivot, free, matrix.re[0, 0], matrix.re[1, 1], matrix[0, 1], squares, product, norm, ends, length)
 
 
 class Weights(NamedTuple):
@@ -135,48 +135,48 @@ def weigh(tier: Tier, seen: Seen) -> Weights:
     a, d, b = seen.a, seen.d, seen.b.size()
     free_a, free_d = (abs(free.re) for free in seen.one_less)
     less, det = seen.pivot.less.rounded().re, seen.pivot.det.rounded().re
-    root, excess = jnp.sqrt(det), excess_of(seen.pivot)
+    root, inverse, excess = jnp.sqrt(det), 1 / det, excess_of(seen.pivot)
     # One minus an entry, and what the determinant of the block may be off.
     by_a, by_d = (jnp.maximum(free, tier.sum(free, 1 + abs(x)) / tier.add) for free, x in ((free_a, a), (free_d, d)))
     product, square = abs(a * d), b * b
     lost = tier.real * product + tier.product * square + tier.sum(abs(a * d - square), product + square)
     lost = lost + tier.sum(abs(a + d), abs(a) + abs(d)) + tier.sum(abs(less), product + square + abs(a) + abs(d))
-    of_det = (lost + tier.sum(det, 1 + abs(less))) / det
+    of_det = (lost + tier.sum(det, 1 + abs(less))) * inverse
     # W = C (I - P)^-1.
     uu, vv, uv = seen.squares.re, seen.squares.im, seen.product
     across = (seen.b.conj() * uv).re
-    left = (free_d**2 * uu + square * vv + 2 * free_d * across) / det**2
-    right = (square * uu + free_a**2 * vv + 2 * free_a * across) / det**2
+    left = free_d**2 * uu + square * vv + 2 * free_d * across
+    right = square * uu + free_a**2 * vv + 2 * free_a * across
     both = Planes(free_d * uu + free_a * vv, None)
     cross = uv * Planes(free_a * free_d, None) + seen.b * seen.b * uv.conj() + seen.b * both
-    spectral = (left + right) / 2 + jnp.sqrt(((left - right) / 2) ** 2 + cross.squared_modulus() / det**4)
-    spectral = spectral + ROUNDING * (uu * (free_d**2 + square) + vv * (free_a**2 + square)) / det**2
+    spectral = (left + right) / 2 + jnp.sqrt(((left - right) / 2) ** 2 + cross.squared_modulus())
+    spectral = spectral + ROUNDING * (uu * (free_d**2 + square) + vv * (free_a**2 + square))
+    spectral = spectral * inverse * inverse
     # What rounding adds to the matrix that is left.
-    length_u, length_v = jnp.sqrt(uu), jnp.sqrt(vv)
-    gain = jnp.sqrt(spectral * (uu + vv))
-    sizes = (uu * by_d + 2 * length_u * length_v * b + vv * by_a) / det
-    tiny = FLOOR * (1 + seen.norm) ** 2 * (1 + 1 / det)
-    of_rest = tier.entry * sizes + of_det * gain + tier.sum(0, seen.norm + gain) + tiny
+    sizes = (uu * by_d + (uu + vv) * b + vv * by_a) * inverse
+    tiny = FLOOR * (1 + seen.norm) ** 2 * (1 + inverse)
+    of_rest = (tier.entry + of_det) * sizes + tier.sum(0, seen.norm + sizes) + tiny
     # The weight of keeping the mode.
-    first = abs(less) / (root * (1 + root))
-    of_root = tier.root + of_det / 2
-    of_excess = lost / (root * (1 + root)) + first * (2 * of_root + tier.add + tier.real + tier.divide)
     weight, ends = 1 / root, None
+    of_root, slope = tier.root + of_det / 2, weight / (1 + root)
+    first = abs(less) * slope
+    of_excess = lost * slope + first * (2 * of_root + tier.add + tier.real + tier.divide)
     if seen.ends is not None and seen.pivot.overlap is not None and seen.length is not None:
         y, z = seen.ends.re, seen.ends.im
-        exponent = abs(seen.pivot.overlap.rounded().re) / det
+        exponent = abs(seen.pivot.overlap.rounded().re) * inverse
         growth = expm1(Planes(exponent, None)).re
         of_overlap = (3 * tier.add + 2 * tier.product) * ((by_d * y * y + by_a * z * z) / 2 + y * b * z)
-        of_exponent = of_overlap / det + (tier.divide + of_det + tier.argument) * exponent
-        weight = (1 + growth) / root
-        second = (1 + growth) * of_exponent + (tier.expm1 + tier.divide + of_root) * growth
-        of_excess = of_excess + second / root + tier.sum(abs(excess.rounded().re), first + growth / root)
-        gained = jnp.sqrt(spectral * (y * y + z * z))
-        shifted = (length_u * by_d + length_v * b) * y + (length_v * by_a + length_u * b) * z
-        of_ends = tier.entry * shifted / det + of_det * gained + tier.sum(0, seen.length + gained) + tiny
-        solved = jnp.sqrt((free_d * y + b * z) ** 2 + (b * y + free_a * z) ** 2) / det
+        of_exponent = of_overlap * inverse + (tier.divide + of_det + tier.argument) * exponent
+        of_second = (1 + growth) * of_exponent + (tier.expm1 + tier.divide + of_root) * growth
+        second = growth * weight
+        of_excess = of_excess + of_second * weight + tier.sum(abs(excess.rounded().re), first + second)
+        weight = weight + second
+        length_u, length_v = jnp.sqrt(uu), jnp.sqrt(vv)
+        shifted = ((length_u * by_d + length_v * b) * y + (length_v * by_a + length_u * b) * z) * inverse
+        of_ends = (tier.entry + of_det) * shifted + tier.sum(0, seen.length + shifted) + tiny
+        solved = jnp.sqrt((free_d * y + b * z) ** 2 + (b * y + free_a * z) ** 2) * inverse
         ends = EndWeights(of_ends, solved, seen.length)
-    block = jnp.sqrt(free_a**2 + free_d**2 + 2 * square) / det
+    block = jnp.sqrt(free_a**2 + free_d**2 + 2 * square) * inverse
     found = Weights(excess, weight, of_excess, of_rest, of_det, seen.norm, block, spectral, ends)
     planes, structure = jax.tree.flatten(found)
     return jax.tree.unflatten(structure, together(planes))

@@ -110,8 +110,8 @@ def _repeated(present: jax.Array, lanes: int) -> jax.Array:
 class Fold(NamedTuple):
     """What is computed from the leaves of the tree to its root."""
 
-    # Of a node, from which its first mode is eliminated.
-    look: Callable[[Node], Any]
+    # Of a node, and the pivot with which its first mode is eliminated.
+    look: Callable[[Node, Pivot], Any]
     # Of what was seen of many nodes.
     weigh: Callable[[Any], Any]
     # Of the last node and its weights: what is found where no mode is left.
@@ -123,8 +123,9 @@ class Fold(NamedTuple):
 def fold(how: Fold, node: Node, present: jax.Array, looped: int, progress: bool = False) -> Any:
     """The first `looped` modes one branch at a time, breadth first from there on."""
     if looped > 0:
-        seen = how.look(node)
-        rest, gain = eliminate(node, pivot_of(node))
+        pivot = pivot_of(node)
+        seen = how.look(node, pivot)
+        rest, gain = eliminate(node, pivot)
 
         def branch(kept: jax.Array) -> Any:
             return fold(how, _either(rest, gain, kept), present[1:], looped - 1, progress)
@@ -132,10 +133,11 @@ def fold(how: Fold, node: Node, present: jax.Array, looped: int, progress: bool 
         below = lax.map(branch, jnp.array([True, False]))
         kept, dropped = (jax.tree.map(lambda plane, k=k: plane[k], below) for k in (0, 1))
         return how.step(node, how.weigh(seen), kept, dropped, present[0])
-    levels, all_seen = [node], [how.look(node)]
+    levels, pivots = [node], [pivot_of(node)]
     while levels[-1].matrix.shape[0] > 2:
-        levels.append(doubled(*eliminate(levels[-1], pivot_of(levels[-1]))))
-        all_seen.append(how.look(levels[-1]))
+        levels.append(doubled(*eliminate(levels[-1], pivots[-1])))
+        pivots.append(pivot_of(levels[-1]))
+    all_seen = [how.look(node, pivot) for node, pivot in zip(levels, pivots, strict=True)]
     # Of all levels at once: what could run beside the descent XLA:CPU would give to another thread and wait for.
     weights = how.weigh(jax.tree.map(lambda *parts: jnp.concatenate(parts), *all_seen))
     ends = np.cumsum([len(jax.tree.leaves(seen)[0]) for seen in all_seen]).tolist()
@@ -152,6 +154,10 @@ def fold(how: Fold, node: Node, present: jax.Array, looped: int, progress: bool 
     if progress:
         _progress.advance(jax.tree.leaves(found)[0])
     return found
+
+
+def pivot_alone(node: Node, pivot: Pivot) -> Pivot:
+    return pivot
 
 
 def _excess(pivot: Pivot) -> Field:
@@ -175,4 +181,4 @@ def value(node: Node, present: jax.Array, looped: int, progress: bool) -> Any:
     O (2 m, 2 m, lanes) is Hermitian, two rows a mode; present (m, lanes) is 1, and 0 for modes that only pad: they come
     last, their rows are 0, and they are never dropped.
     """
-    return fold(Fold(pivot_of, _excess, _one, _sum), node, present, looped, progress)
+    return fold(Fold(pivot_alone, _excess, _one, _sum), node, present, looped, progress)

@@ -182,12 +182,15 @@ class DoubleDouble:
         im = parts[1] if len(parts) == 2 else (None, None)
         return cls(Planes(parts[0][0], im[0]), Planes(parts[0][1], im[1]))
 
+    @jax.jit
     def __add__(self, other: DoubleDouble) -> DoubleDouble:
         return self._from([add(x, y) for x, y in zip(self._parts(), other._parts(), strict=True)])
 
+    @jax.jit
     def __sub__(self, other: DoubleDouble) -> DoubleDouble:
         return self._from([add(x, negative(y)) for x, y in zip(self._parts(), other._parts(), strict=True)])
 
+    @jax.jit
     def __mul__(self, other: DoubleDouble) -> DoubleDouble:
         x, y = self._parts(), other._parts()
         if len(y) == 1:
@@ -197,6 +200,7 @@ class DoubleDouble:
         real = multiply_sum(x[0], y[0], x[1], negative(y[1]))
         return self._from([real, multiply_sum(x[0], y[1], x[1], y[0])])
 
+    @jax.jit
     def __truediv__(self, real: DoubleDouble) -> DoubleDouble:
         (y,) = real._parts()
         return self._from([divide(x, y) for x in self._parts()])
