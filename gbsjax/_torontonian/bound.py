@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from gbsjax import _scaling
 from gbsjax._torontonian.program import Fold, Node, Pivot, combine, excess_of, fold
@@ -93,18 +94,25 @@ class Seen(NamedTuple):
     length: jax.Array | None
 
 
+def _sums(rows: jax.Array) -> jax.Array:
+    """(lanes,) of (rows, lanes), as a product, which is vectorised over the lanes."""
+    return jnp.matmul(jnp.ones(rows.shape[0], rows.dtype), rows, precision=lax.Precision.HIGHEST)
+
+
 def look(node: Node, pivot: Pivot) -> Seen:
     numbers, matrix = node.matrix, node.matrix.rounded()
     one = numbers[0, 0].constant(1.0)
     free = (one - numbers[0, 0].real()).rounded(), (one - numbers[1, 1].real()).rounded()
     u, v = matrix[2:, 0], matrix[2:, 1]
-    squares = Planes(u.squared_modulus(), v.squared_modulus()).sum(0)
-    norm = jnp.sqrt(matrix.map(lambda plane: plane.reshape(-1, plane.shape[-1])).squared_modulus().sum(0))
+    across = u.conj() * v
+    parts = [u.squared_modulus(), v.squared_modulus(), across.re] + ([] if across.im is None else [across.im])
+    uu, vv, *uv = jnp.split(_sums(jnp.concatenate(parts, axis=-1)), len(parts))
+    norm = jnp.sqrt(_sums(matrix.map(lambda plane: plane.reshape(-1, plane.shape[-1])).squared_modulus()))
     ends = length = None
     if node.ends is not None:
         ends, length = node.ends.rounded()[:2], jnp.sqrt(node.ends.rounded().squared_modulus().sum(0))
         ends = Planes(ends[0].size(), ends[1].size())
-    product = (u.conj() * v).sum(0)
+    squares, product = Planes(uu, vv), Planes(uv[0], uv[1] if across.im is not None else None)
     return Seen(pivot, free, matrix.re[0, 0], matrix.re[1, 1], matrix[0, 1], squares, product, norm, ends, length)
 
 
