@@ -13,27 +13,36 @@ from rich.progress import Progress
 import gbsjax_ref
 from experiments import _arguments, _inputs
 
-EXACT = {
-    "permanent": gbsjax_ref.permanent_exact,
-    "hafnian": gbsjax_ref.hafnian_exact,
-    "loop_hafnian": gbsjax_ref.loop_hafnian_exact,
+# Each takes the arguments and decimal digits, which exact numbers do not need.
+TRUTH: dict[str, Callable[..., gbsjax_ref.ExactComplex]] = {
+    "permanent": lambda matrix, dps: gbsjax_ref.permanent_exact(matrix),
+    "hafnian": lambda matrix, dps: gbsjax_ref.hafnian_exact(matrix),
+    "loop_hafnian": lambda matrix, dps: gbsjax_ref.loop_hafnian_exact(matrix),
+    "torontonian": lambda *arguments, dps: _rational(gbsjax_ref.torontonian_mpmath(*arguments, dps=dps)),
+    "loop_torontonian": lambda *arguments, dps: _rational(gbsjax_ref.loop_torontonian_mpmath(*arguments, dps=dps)),
 }
 COLORS = {"physical": "C0", "lossy": "C1", "displaced": "C4", "collisions": "C2", "adversarial": "C3"}
 COLORS |= {"badly scaled": "C5", "hidden": "C6"}
 
 
+def _rational(number: Any) -> gbsjax_ref.ExactComplex:
+    """An mpmath number as the rational that it is."""
+    mantissa, exponent = number.man_exp
+    return gbsjax_ref.ExactComplex(Fraction(mantissa) * Fraction(2) ** exponent, Fraction(0))
+
+
 def functions(text: str) -> list[str]:
     names = text.split(",")
-    unknown = [name for name in names if name not in EXACT]
+    unknown = [name for name in names if name not in TRUTH]
     if unknown:
-        raise ValueError(f"--functions takes {', '.join(EXACT)}, got {', '.join(unknown)}.")
+        raise ValueError(f"--functions takes {', '.join(TRUTH)}, got {', '.join(unknown)}.")
     return names
 
 
 def _cells(names: list[str], sizes: list[int], regimes: tuple[str, ...] | None) -> Iterator[tuple[str, str, int]]:
     for name in names:
         for n in sizes:
-            if name == "hafnian" and n % 2:
+            if n % 2 and name in ("hafnian", "torontonian", "loop_torontonian"):
                 continue
             for regime in _inputs.FAMILIES[name]:
                 if regimes is None or regime in regimes:
@@ -64,12 +73,15 @@ def measure(
         task = progress.add_task("matrices", total=len(cells) * seeds)
         for name, regime, n in cells:
             family, function = _inputs.FAMILIES[name][regime], getattr(gbsjax, name)
-            matrices = [family(_inputs.generator(seed, n), n) for seed in range(seeds)]
+            inputs = [_inputs.arguments(family, seed, n) for seed in range(seeds)]
+            stacks = [np.stack(column) for column in zip(*inputs, strict=True)]
             found = {
-                tier: gbsjax.evaluate(function, np.stack(matrices), precision=tier, backend=backend) for tier in tiers
+                tier: gbsjax.evaluate(function, *stacks, precision=tier, backend=backend)
+                for tier in tiers
+                if tier != "exact" or name not in ("torontonian", "loop_torontonian")
             }
-            for seed, matrix in enumerate(matrices):
-                truth = EXACT[name](matrix)
+            for seed, arguments in enumerate(inputs):
+                truth = TRUTH[name](*arguments, dps=dps)
                 size = truth.modulus(dps)
                 row: dict[str, Any] = {"function": name, "regime": regime, "n": n, "seed": seed}
                 for tier, evaluation in found.items():
@@ -78,7 +90,7 @@ def measure(
                     row[tier] = {
                         "kappa": _finite(evaluation.condition[seed]),
                         "error": float(error / size) if size else None,
-                        "bound": float(bound / size) if size else None,
+                        "bound": float(bound / size) if size and np.isfinite(bound) else None,
                         "holds": bool(error <= bound),
                     }
                 rows.append(row)
@@ -118,7 +130,7 @@ def panels(record: dict[str, Any]) -> tuple[Any, list[tuple[str, Any]]]:
 def main(what: str, out: str, run: Callable[..., Path], plot: Callable[[Path], Path], sizes: str, seeds: int) -> None:
     """The command line of a study of certificates."""
     parser = _arguments.parser(what, out)
-    parser.add_argument("--functions", default=",".join(EXACT), help="comma-separated")
+    parser.add_argument("--functions", default=",".join(TRUTH), help="comma-separated")
     parser.add_argument(
         "--sizes", type=_arguments.span, default=sizes, help="matrix sizes; hafnians take the even ones"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -107,6 +107,18 @@ def click_matrix(
     return o.real if real else o
 
 
+def displaced_clicks(rng: np.random.Generator, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """O and a gamma (2 m,) whose halves are conjugates, of displacements of size near 0.4."""
+    modes = len(matrix) // 2
+    half = 0.3 * (rng.normal(size=modes) + 1j * rng.normal(size=modes))
+    return matrix, np.concatenate([half, half.conj()])
+
+
+def adversarial_clicks(rng: np.random.Generator, n: int) -> np.ndarray:
+    """From hardly any light, whose torontonian cancels, to light so strong that I - O is nearly singular."""
+    return click_matrix(rng, n // 2, squeezing=10 ** rng.uniform(-3, 0.5), survival=rng.uniform(0.05, 1))
+
+
 def cancelling_symmetric(rng: np.random.Generator, n: int, delta: float, loops: bool = False) -> np.ndarray:
     """A random symmetric matrix with one entry set so that its (loop) hafnian is about `delta` of what it was: it is
     linear in every entry, a + b A_01. The truth is the value for the stored entries."""
@@ -151,9 +163,15 @@ def adversarial_loops(rng: np.random.Generator, n: int) -> np.ndarray:
     return cancelling_symmetric(rng, n, 10 ** rng.uniform(-15, 0), loops=True)
 
 
-Family = Callable[[np.random.Generator, int], np.ndarray]
+# One matrix, or all arguments.
+Family = Callable[[np.random.Generator, int], np.ndarray | tuple[np.ndarray, ...]]
+_CLICKS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "physical": lambda rng, n: click_matrix(rng, n // 2, squeezing=1.2, survival=1),
+    "lossy": lambda rng, n: click_matrix(rng, n // 2),
+    "adversarial": adversarial_clicks,
+}
 # Of each function, the regimes that tests and studies of accuracy share.
-FAMILIES: dict[str, dict[str, Family]] = {
+FAMILIES: Mapping[str, Mapping[str, Family]] = {
     "permanent": {
         "physical": unitary,
         "lossy": lossy,
@@ -177,4 +195,15 @@ FAMILIES: dict[str, dict[str, Family]] = {
         "adversarial": adversarial_loops,
         "badly scaled": badly_scaled_symmetric,
     },
+    "torontonian": _CLICKS,
+    "loop_torontonian": {
+        regime: lambda rng, n, family=family: displaced_clicks(rng, family(rng, n))
+        for regime, family in _CLICKS.items()
+    },
 }
+
+
+def arguments(family: Family, seed: int, n: int) -> tuple[np.ndarray, ...]:
+    """All arguments of a function, of one seed and size."""
+    found = family(generator(seed, n), n)
+    return found if isinstance(found, tuple) else (found,)

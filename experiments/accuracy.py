@@ -19,7 +19,7 @@ def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     kappas = [row["fp64"]["kappa"] for row in rows if row["fp64"]["kappa"]]
     summary: dict[str, Any] = {"matrices": len(rows), "kappa": float(np.median(kappas)) if kappas else None}
     for tier in TIERS:
-        errors = [row[tier]["error"] for row in rows if row[tier]["error"] is not None]
+        errors = [row[tier]["error"] for row in rows if tier in row and row[tier]["error"] is not None]
         summary[tier] = {"median": float(np.median(errors)), "max": max(errors)} if errors else None
     return summary
 
@@ -56,9 +56,10 @@ def plot(path: Path) -> Path:
         rows = [row for row in record["rows"] if row["function"] == name and row["fp64"]["kappa"]]
         for color, tier in enumerate(TIERS):
             # An error of exactly 0 has no place on a logarithmic axis; it is drawn below the unit roundoff.
-            points = [
-                (row["fp64"]["kappa"], max(row[tier]["error"], 1e-18)) for row in rows if row[tier]["error"] is not None
-            ]
+            known = [row for row in rows if tier in row and row[tier]["error"] is not None]
+            points = [(row["fp64"]["kappa"], max(row[tier]["error"], 1e-18)) for row in known]
+            if not points:
+                continue
             style = {"ms": 5, "mfc": "none", "mew": 0.6} if tier == "dd" else {"ms": 2}
             axes.loglog(*np.array(points).T, "o", color=f"C{color}", label=tier, **style)
         axes.set(xlabel="kappa", title=name.replace("_", " "))

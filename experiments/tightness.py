@@ -19,8 +19,8 @@ MOST_ROWS = 5000
 
 def _summary(rows: list[dict[str, Any]], tier: str) -> dict[str, Any]:
     # A value that happens to be exact has no ratio.
-    ratios = [row[tier]["bound"] / row[tier]["error"] for row in rows if row[tier]["error"]]
     known = [row[tier] for row in rows if row[tier]["bound"] is not None]
+    ratios = [row["bound"] / row["error"] for row in known if row["error"]]
     return {
         "matrices": len(rows),
         "violations": sum(not row[tier]["holds"] for row in rows),

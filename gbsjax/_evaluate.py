@@ -18,6 +18,7 @@ from gbsjax._torontonian import api as torontonians
 from gbsjax.numbers import BOUND, EXACT
 
 TIERS = ("fp64", "dd", "exact")
+# Sums of products, which have exact values.
 RATIONAL = (permanents.permanent, hafnians.hafnian, hafnians.loop_hafnian)
 FUNCTIONS = (*RATIONAL, torontonians.torontonian, torontonians.loop_torontonian)
 # Axes of an argument that are not batch.
@@ -50,20 +51,24 @@ class Evaluation:
         return str(names) if names.ndim == 0 else names
 
 
-def _known(name: str, function: Callable[..., Any]) -> None:
-    if function not in FUNCTIONS:
+def _known(name: str, function: Callable[..., Any], functions: tuple[Callable[..., Any], ...] = FUNCTIONS) -> None:
+    if function not in functions:
         raise TypeError(
-            f"{name}: function must be one of {[f.__name__ for f in FUNCTIONS]} of gbsjax, got {function!r}."
+            f"{name}: function must be one of {[f.__name__ for f in functions]} of gbsjax, got {function!r}."
         )
+
+
+# Arguments by position.
+_BY_POSITION = {hafnians.loop_hafnian: ("matrix", "loops"), torontonians.loop_torontonian: ("matrix", "gamma")}
 
 
 def _arguments(function: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
     """All by name; floats of 32 bits as the 64-bit numbers that they are."""
-    names = ("matrix", "loops") if function is hafnians.loop_hafnian else ("matrix",)
+    names = _BY_POSITION.get(function, ("matrix",))
     if len(arguments) > len(names):
         raise TypeError(f"{function.__name__} takes {list(names)} by position, got {len(arguments)} arguments.")
     given = dict(zip(names, arguments, strict=False)) | options
-    for name in ("matrix", "loops"):
+    for name in ("matrix", "loops", "gamma"):
         if given.get(name) is not None:
             given[name] = _wide(given[name])
     return given
@@ -91,11 +96,11 @@ def condition(function: Callable[..., Any], *arguments: Any, **options: Any) -> 
     """Condition kappa: by how much the terms of a value exceed it, the digits that float64 may lose.
 
     kappa = sum |terms| / |value|, the terms being those of the program: of Glynn's formula for the permanent, of the
-    matchings for hafnians (kappa = haf |A| / |haf A|). An indicator: roundings before the terms are made escape it.
-    `evaluate` bounds the error.
+    matchings for hafnians (kappa = haf |A| / |haf A|), of the subsets of modes for torontonians. An indicator:
+    roundings before the terms are made escape it. `evaluate` bounds the error.
 
     Args:
-        function: gbsjax.permanent, hafnian or loop_hafnian.
+        function: gbsjax.permanent, hafnian, loop_hafnian, torontonian or loop_torontonian.
         arguments: the matrix, and what else the function takes.
         options: as the function takes them, without precision.
 
@@ -146,7 +151,7 @@ def count(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         >>> gbsjax.count(gbsjax.permanent, np.ones((25, 25), int))
         15511210043330985984000000
     """
-    _known("count", function)
+    _known("count", function, RATIONAL)
     names = ("matrix", "loops") if function is hafnians.loop_hafnian else ("matrix",)
     given = dict(zip(names, arguments, strict=False)) | options
     for name in ("matrix", "loops"):
@@ -165,31 +170,35 @@ def evaluate(
 ) -> Evaluation:
     """Evaluation of a matrix function with a rigorous bound of its error, to the accuracy asked for.
 
-    Three tiers: "fp64"; "dd", double-double; and "exact", the exact value of the entries as stored, rounded once.
-    "auto" takes, for every element of a batch, the first whose bound is at most rtol times the size of the value.
+    Three tiers: "fp64"; "dd", double-double; and "exact", the exact value of the entries as stored, rounded once, which
+    torontonians do not have. "auto" takes, for every element of a batch, the first whose bound is at most rtol times
+    the size of the value, or else the last.
 
     Args:
-        function: gbsjax.permanent, hafnian or loop_hafnian.
+        function: gbsjax.permanent, hafnian, loop_hafnian, torontonian or loop_torontonian.
         arguments: the matrix (*batch, n, n), and what else the function takes. 32-bit floats, and integers up to 2^53,
             are taken as the float64 that they are.
         rtol: the relative accuracy that "auto" looks for, more than 0.
         precision: "auto", or one tier by name.
-        options: as the function takes them (rows, cols; loops, repeats, bandwidth, support), without precision.
+        options: as the function takes them (rows, cols; loops, repeats, bandwidth, support; gamma, clicks), without
+            precision.
 
     Returns:
         An Evaluation: value, error_bound, condition, tier_index, each (*batch,); `tier` has the names. The bound may
-        exceed rtol |value| for a named tier, and for a value of 0 in floats: it is then what is known. NaN for the
-        elements of a batch that have a NaN or Inf entry.
+        exceed rtol |value| for a named tier, for a value of 0 in floats, and for torontonians: it is then what is
+        known, inf where nothing is. NaN for the elements of a batch that have a NaN or Inf entry.
 
     Raises:
         TypeError: another function; a traced matrix with "auto" or "exact", which look at values: under jit name
             "fp64" or "dd"; what the function raises.
-        ValueError: an unknown precision, rtol that is not positive, what the function raises.
+        ValueError: an unknown precision, "exact" for a torontonian, rtol that is not positive, what the function
+            raises.
 
     Notes:
-        Cost: "fp64" takes 1.3 to 3 times the plain value, "dd" 5 to 15 times, "exact" some 50 to 100 times (n = 12 to
-        16), and "auto" the first for the batch and the others for what is left. The values of "fp64" have the accuracy
-        of the plain ones, not always their last bit. The proofs are in the documentation. Not differentiable.
+        Cost: "fp64" takes 1.3 to 3 times the plain value, "dd" 4 to 15 times, "exact" some 50 to 100 times (n = 12 to
+        16), and "auto" the first for the batch and the others for what is left. Torontonians in "dd" take some
+        2 s a mode to compile. The values of "fp64" have the accuracy of the plain ones, not always their last bit. The
+        proofs are in the documentation. Not differentiable.
 
     Examples:
         >>> import jax, jax.numpy as jnp, gbsjax
@@ -200,7 +209,8 @@ def evaluate(
     """
     name = "evaluate"
     _known(name, function)
-    _checks.choice(name, "precision", precision, ("auto", *TIERS))
+    tiers = TIERS if function in RATIONAL else TIERS[:2]
+    _checks.choice(name, "precision", precision, ("auto", *tiers))
     if not rtol > 0:
         raise ValueError(f"{name}: rtol must be more than 0, got {rtol}.")
     given = _arguments(function, arguments, options)
@@ -219,9 +229,9 @@ def evaluate(
         return _at_tier(_exactly(exact, False, unknown), 2)
     found = function(**given, precision=BOUND["fp64"])
     value, bound, size = (np.array(x).reshape(-1) for x in found)
-    tiers = np.zeros(value.shape, np.int8)
+    ran = np.zeros(value.shape, np.int8)
     batch = np.shape(found.value)
-    for tier in (1, 2):
+    for tier in range(1, len(tiers)):
         if precision == "exact":
             risky = np.full(value.shape, tier == 2)
         else:
@@ -230,8 +240,8 @@ def evaluate(
         if len(left):
             again = _again(function, given, batch, left, tier, size[left])
             value[left], bound[left] = again.value, again.bound
-            tiers[left] = tier
-    shaped = [jnp.asarray(x.reshape(batch)) for x in (value, bound, size, tiers)]
+            ran[left] = tier
+    shaped = [jnp.asarray(x.reshape(batch)) for x in (value, bound, size, ran)]
     return Evaluation(shaped[0], shaped[1], _kappa(shaped[2], shaped[0]), shaped[3])
 
 
@@ -262,6 +272,9 @@ def _again(
                 chosen[key] = whole.reshape(-1, *x.shape[x.ndim - own :])[places]
         return chosen
 
+    if given.get("clicks") is not None:
+        # All groups padded alike: one program.
+        given = given | {"total": int(np.sum(given["clicks"], axis=-1).max())}
     if TIERS[tier] == "exact":
         return _exactly(function(**some(left), precision=EXACT), np.iscomplexobj(given["matrix"]), size)
     full = len(left) // GROUP * GROUP

@@ -82,16 +82,12 @@ def _as_json(value: complex | float) -> Any:
 def evaluate(
     function: Annotated[str, typer.Argument(help=f"One of: {', '.join(FUNCTIONS)}.")],
     matrix: Annotated[Path, typer.Argument(help="A square matrix: .npy, .npz (one array), .csv or .mtx.")],
-    bound: Annotated[
-        bool, typer.Option("--bound", help="To 10 digits, with a rigorous bound of the error; no torontonian.")
-    ] = False,
+    bound: Annotated[bool, typer.Option("--bound", help="To 10 digits, with a rigorous bound of the error.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,
 ) -> None:
     """Evaluate a matrix function on the matrix in a file: value, error bound where asked, time."""
     if function not in FUNCTIONS:
         raise _Refused(f"function must be one of {', '.join(FUNCTIONS)}, got {function!r}.")
-    if bound and function == "torontonian":
-        raise _Refused("--bound is for permanents and hafnians so far, got 'torontonian'.")
     entries = read_matrix(matrix)
     import jax
 

@@ -124,7 +124,11 @@ def test_other_functions(command, ones, function, value):
     assert json.loads(out)["value"] == value
 
 
-def test_a_bound_is_not_for_torontonians(command, ones):
-    code, _, err = command("eval", "torontonian", ones, "--bound")
-    assert code == 2
-    assert err == "gbsjax: --bound is for permanents and hafnians so far, got 'torontonian'.\n"
+@pytest.mark.full
+def test_a_bound_of_a_torontonian(command, tmp_path):
+    np.save(tmp_path / "o.npy", np.diag([0.5, 0.5]))
+    code, out, _ = command("eval", "torontonian", tmp_path / "o.npy", "--bound", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["tier"] == "fp64"
+    assert abs(found["value"] - 1) <= found["error_bound"] < 1e-14

@@ -11,13 +11,11 @@ import pytest
 import gbsjax
 import gbsjax_ref
 from experiments import _inputs
+from experiments._certified import TRUTH
 from gbsjax._permanent import api
 
-EXACT = {
-    gbsjax.permanent: gbsjax_ref.permanent_exact,
-    gbsjax.hafnian: gbsjax_ref.hafnian_exact,
-    gbsjax.loop_hafnian: gbsjax_ref.loop_hafnian_exact,
-}
+FUNCTIONS = [getattr(gbsjax, name) for name in TRUTH]
+TORONTONIANS = (gbsjax.torontonian, gbsjax.loop_torontonian)
 
 
 def beyond(value, bound, truth):
@@ -27,17 +25,17 @@ def beyond(value, bound, truth):
     return error - bound**2
 
 
-def check(function, matrices, tiers=("fp64", "dd")):
-    truths = [EXACT[function](matrix) for matrix in matrices]
+def check(function, inputs, tiers=("fp64", "dd")):
+    truths = [TRUTH[function.__name__](*arguments, dps=60) for arguments in inputs]
     for tier in tiers:
-        found = gbsjax.evaluate(function, np.stack(matrices), precision=tier)
+        found = gbsjax.evaluate(function, *(np.stack(column) for column in zip(*inputs, strict=True)), precision=tier)
         for value, bound, truth in zip(found.value.tolist(), found.error_bound.tolist(), truths, strict=True):
-            assert beyond(value, bound, truth) <= 0, (function.__name__, tier)
+            assert bound == np.inf or beyond(value, bound, truth) <= 0, (function.__name__, tier)
 
 
-def matrices_of(function, n, seeds):
+def inputs_of(function, n, seeds):
     families = _inputs.FAMILIES[function.__name__].values()
-    return [family(_inputs.generator(seed, n), n) for family in families for seed in seeds]
+    return [_inputs.arguments(family, seed, n) for family in families for seed in seeds]
 
 
 @pytest.mark.parametrize(
@@ -47,29 +45,36 @@ def matrices_of(function, n, seeds):
         (gbsjax.hafnian, 4),
         *(
             pytest.param(*case, marks=pytest.mark.full)
-            for case in [(gbsjax.loop_hafnian, 4), (gbsjax.permanent, 8), (gbsjax.hafnian, 8)]
+            for case in [
+                (gbsjax.loop_hafnian, 4),
+                (gbsjax.permanent, 8),
+                (gbsjax.hafnian, 8),
+                (gbsjax.torontonian, 6),
+                (gbsjax.loop_torontonian, 4),
+            ]
         ),
     ],
     ids=lambda x: getattr(x, "__name__", x),
 )
 def test_bounds_hold(function, n):
-    check(function, matrices_of(function, n, range(4)))
+    check(function, inputs_of(function, n, range(4)))
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("n", [1, 5])
 def test_bounds_of_real_permanents(n):
-    check(gbsjax.permanent, [_inputs.badly_scaled(_inputs.generator(k, n), n).real for k in range(6)], ("fp64", "dd"))
+    check(gbsjax.permanent, [(_inputs.badly_scaled(_inputs.generator(k, n), n).real,) for k in range(6)])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("function", EXACT, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_no_violation_in_twenty_thousand(function):
-    for n in (2, 3, 4, 5, 6) if function is gbsjax.permanent else (2, 4, 6):
-        families = len(_inputs.FAMILIES[function.__name__])
-        each = -(-20000 // families // (5 if function is gbsjax.permanent else 3))
+    sizes = (2, 3, 4, 5, 6) if function is gbsjax.permanent else (2, 4, 6)
+    families = len(_inputs.FAMILIES[function.__name__])
+    each = -(-20000 // families // len(sizes))
+    for n in sizes:
         for first in range(0, each, 100):
-            check(function, matrices_of(function, n, range(first, min(first + 100, each))), ("fp64", "dd"))
+            check(function, inputs_of(function, n, range(first, first + 100)))
 
 
 def test_bounds_hold_against_arb():
@@ -116,16 +121,44 @@ def test_collisions():
 @pytest.mark.full
 def test_bounds_are_useful():
     # Medians over physical input; the study of tightness has the distribution.
-    for function, n, most in ((gbsjax.permanent, 8, 150), (gbsjax.hafnian, 8, 500)):
+    for function, n, most in ((gbsjax.permanent, 8, 150), (gbsjax.hafnian, 8, 500), (gbsjax.torontonian, 6, 300)):
         physical = _inputs.FAMILIES[function.__name__]["physical"]
         matrices = [physical(_inputs.generator(k, n), n) for k in range(30)]
         found = gbsjax.evaluate(function, np.stack(matrices), precision="fp64")
+        truths = [TRUTH[function.__name__](matrix, dps=60) for matrix in matrices]
         errors = [
-            EXACT[function](matrix).relative_error(value) * abs(value)
-            for matrix, value in zip(matrices, found.value.tolist(), strict=True)
+            truth.relative_error(value) * abs(value) for truth, value in zip(truths, found.value.tolist(), strict=True)
         ]
         assert np.median(np.asarray(found.error_bound) / np.array(errors, float)) <= most
         assert (np.asarray(found.error_bound) <= 1e-10 * np.abs(found.value)).mean() >= 0.95
+
+
+@pytest.mark.full
+def test_torontonians_of_clicks_end_at_dd():
+    matrix = _inputs.click_matrix(_inputs.generator(1), 3, squeezing=1e-3)
+    clicks = np.array([[1, 1, 0], [0, 0, 0], [1, 0, 0], [1, 1, 1]])
+    found = gbsjax.evaluate(gbsjax.torontonian, matrix, clicks=clicks, rtol=1e-12)
+    assert found.tier.tolist() == ["dd", "fp64", "fp64", "dd"]
+    for k, pattern in enumerate(clicks):
+        rows = np.flatnonzero(np.tile(pattern, 2))
+        truth = TRUTH["torontonian"](matrix[np.ix_(rows, rows)], dps=60)
+        assert beyond(found.value[k], found.error_bound[k], truth) <= 0
+        assert found.error_bound[k] <= 1e-12 * abs(found.value[k])
+    # Far beyond what double-double knows: it says so.
+    hopeless = gbsjax.evaluate(gbsjax.torontonian, matrix, clicks=clicks, rtol=1e-30)
+    assert hopeless.tier.tolist() == ["dd", "fp64", "dd", "dd"]
+    some = clicks.any(axis=1)
+    assert np.all((np.asarray(hopeless.error_bound) > 1e-30 * abs(np.asarray(hopeless.value)))[some])
+    with pytest.raises(ValueError, match=r"must be one of \['auto', 'fp64', 'dd'\], got 'exact'"):
+        gbsjax.evaluate(gbsjax.torontonian, matrix, precision="exact")
+    with pytest.raises(TypeError, match="must be one of \\['permanent', 'hafnian', 'loop_hafnian'\\]"):
+        gbsjax.count(gbsjax.torontonian, np.eye(2, dtype=int))
+
+
+def test_a_torontonian_that_is_nearly_singular_says_that_nothing_is_known():
+    found = gbsjax.evaluate(gbsjax.torontonian, np.diag([1 - 2.0**-53] * 2), precision="fp64")
+    assert float(found.error_bound) == np.inf
+    assert np.isnan(jax.jit(lambda m: gbsjax.evaluate(gbsjax.torontonian, m, precision="fp64").value)(np.eye(2) * 2))
 
 
 def test_auto_climbs_where_it_must():

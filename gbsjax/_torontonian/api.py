@@ -41,8 +41,8 @@ def torontonian(
         clicks: (m,) or (*batch, m), 1 for a mode that clicked and 0 for one that did not: the torontonian of the rows
             of the clicked modes. None is all modes. The patterns of a batch may have different sums: smaller ones are
             padded.
-        total: the largest number of clicks, a Python int. Needed, and read, only when clicks are traced (inside jit or
-            vmap); a pattern with more clicks than that is NaN.
+        total: the largest number of clicks, a Python int. Needed when clicks are traced (inside jit or vmap): a pattern
+            with more is then NaN. Of clicks that are not, calls with one total share one compiled program.
         precision: "fp64", the arithmetic of the dtype as given; "dd", double-double (some 31 digits), for float64 and
             complex128.
         backend: "xla", or None to choose.
@@ -92,8 +92,8 @@ def loop_torontonian(
             complex64 or complex128. What is evaluated is (O + O^H) / 2.
         gamma: (*batch, 2 m), the dtype of the matrix: beta^dagger Q^-1 of a state with displacement beta.
         clicks: (m,) or (*batch, m), 1 for a mode that clicked and 0 for one that did not. None is all modes.
-        total: the largest number of clicks, a Python int. Needed, and read, only when clicks are traced (inside jit or
-            vmap); a pattern with more clicks than that is NaN.
+        total: the largest number of clicks, a Python int. Needed when clicks are traced (inside jit or vmap): a pattern
+            with more is then NaN. Of clicks that are not, calls with one total share one compiled program.
         precision: "fp64", the arithmetic of the dtype as given; "dd", double-double (some 31 digits), for float64 and
             complex128.
         backend: "xla", or None to choose.
@@ -150,7 +150,7 @@ def _checked(
         given = _checks.counts(name, "clicks", clicks, modes)
         if isinstance(given, np.ndarray) and given.max(initial=0) > 1:
             raise ValueError(f"{name}: clicks must be 0 or 1 a mode, got {given.max()}. A detector clicks once.")
-        most = _checks.photons_or_clicks(name, "clicks", given, total)
+        most = max(_checks.photons_or_clicks(name, "clicks", given, total), total or 0)
         parts["mode"], parts["clicked"] = written_out(given, most)
         allowed = None if isinstance(given, np.ndarray) else parts["clicked"] <= most
     shapes = [x.shape[: x.ndim - own[key]] for key, x in parts.items()]

@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from gbsjax import _scaling
 from gbsjax._torontonian.program import Fold, Node, Pivot, combine, excess_of, fold
 from gbsjax.numbers import (
     ADD,
@@ -80,18 +79,20 @@ class Tier:
 
 
 class Seen(NamedTuple):
-    """Of a node: its pivot, the block P of its first mode, the columns C below it, the whole, and y; (lanes,) each."""
+    """Of a node: its pivot, the block P = [[a, b], [conj b, d]] of its first mode with 1 - a and 1 - d, the products of
+    the columns u and v below it, the norm of the whole; sizes of the first two of y, and its norm; (lanes,) each."""
 
     pivot: Pivot
-    one_less: Any
+    free_a: jax.Array
+    free_d: jax.Array
     a: jax.Array
     d: jax.Array
     b: Planes
-    squares: Planes
-    product: Planes
+    uu: jax.Array
+    vv: jax.Array
+    uv: Planes
     norm: jax.Array
-    ends: Planes | None
-    length: jax.Array | None
+    ends: tuple[jax.Array, jax.Array, jax.Array] | None
 
 
 def _sums(rows: jax.Array) -> jax.Array:
@@ -100,20 +101,20 @@ def _sums(rows: jax.Array) -> jax.Array:
 
 
 def look(node: Node, pivot: Pivot) -> Seen:
-    numbers, matrix = node.matrix, node.matrix.rounded()
-    one = numbers[0, 0].constant(1.0)
-    free = (one - numbers[0, 0].real()).rounded(), (one - numbers[1, 1].real()).rounded()
+    matrix = node.matrix.rounded()
+    diagonal = [node.matrix[k, k].real() for k in (0, 1)]
+    free_a, free_d = (abs((x.constant(1.0) - x).rounded().re) for x in diagonal)
     u, v = matrix[2:, 0], matrix[2:, 1]
     across = u.conj() * v
-    parts = [u.squared_modulus(), v.squared_modulus(), across.re] + ([] if across.im is None else [across.im])
+    parts = [u.squared_modulus(), v.squared_modulus(), across.re, *([] if across.im is None else [across.im])]
     uu, vv, *uv = jnp.split(_sums(jnp.concatenate(parts, axis=-1)), len(parts))
     norm = jnp.sqrt(_sums(matrix.map(lambda plane: plane.reshape(-1, plane.shape[-1])).squared_modulus()))
-    ends = length = None
+    ends = None
     if node.ends is not None:
-        ends, length = node.ends.rounded()[:2], jnp.sqrt(node.ends.rounded().squared_modulus().sum(0))
-        ends = Planes(ends[0].size(), ends[1].size())
-    squares, product = Planes(uu, vv), Planes(uv[0], uv[1] if across.im is not None else None)
-    return Seen(pivot, free, matrix.re[0, 0], matrix.re[1, 1], matrix[0, 1], squares, product, norm, ends, length)
+        y = node.ends.rounded()
+        ends = y[0].size(), y[1].size(), jnp.sqrt(_sums(y.squared_modulus()))
+    a, d, b = matrix.re[0, 0], matrix.re[1, 1], matrix[0, 1]
+    return Seen(pivot, free_a, free_d, a, d, b, uu, vv, Planes(uv[0], uv[1] if len(uv) == 2 else None), norm, ends)
 
 
 class Weights(NamedTuple):
@@ -141,7 +142,7 @@ class EndWeights(NamedTuple):
 def weigh(tier: Tier, seen: Seen) -> Weights:
     """The names are those of the proofs."""
     a, d, b = seen.a, seen.d, seen.b.size()
-    free_a, free_d = (abs(free.re) for free in seen.one_less)
+    free_a, free_d = seen.free_a, seen.free_d
     less, det = seen.pivot.less.rounded().re, seen.pivot.det.rounded().re
     root, inverse, excess = jnp.sqrt(det), 1 / det, excess_of(seen.pivot)
     # One minus an entry, and what the determinant of the block may be off.
@@ -151,7 +152,7 @@ def weigh(tier: Tier, seen: Seen) -> Weights:
     lost = lost + tier.sum(abs(a + d), abs(a) + abs(d)) + tier.sum(abs(less), product + square + abs(a) + abs(d))
     of_det = (lost + tier.sum(det, 1 + abs(less))) * inverse
     # W = C (I - P)^-1.
-    uu, vv, uv = seen.squares.re, seen.squares.im, seen.product
+    uu, vv, uv = seen.uu, seen.vv, seen.uv
     across = (seen.b.conj() * uv).re
     left = free_d**2 * uu + square * vv + 2 * free_d * across
     right = square * uu + free_a**2 * vv + 2 * free_a * across
@@ -169,8 +170,8 @@ def weigh(tier: Tier, seen: Seen) -> Weights:
     of_root, slope = tier.root + of_det / 2, weight / (1 + root)
     first = abs(less) * slope
     of_excess = lost * slope + first * (2 * of_root + tier.add + tier.real + tier.divide)
-    if seen.ends is not None and seen.pivot.overlap is not None and seen.length is not None:
-        y, z = seen.ends.re, seen.ends.im
+    if seen.ends is not None:
+        y, z, length = seen.ends
         exponent = abs(seen.pivot.overlap.rounded().re) * inverse
         growth = expm1(Planes(exponent, None)).re
         of_overlap = (3 * tier.add + 2 * tier.product) * ((by_d * y * y + by_a * z * z) / 2 + y * b * z)
@@ -181,9 +182,9 @@ def weigh(tier: Tier, seen: Seen) -> Weights:
         weight = weight + second
         length_u, length_v = jnp.sqrt(uu), jnp.sqrt(vv)
         shifted = ((length_u * by_d + length_v * b) * y + (length_v * by_a + length_u * b) * z) * inverse
-        of_ends = (tier.entry + of_det) * shifted + tier.sum(0, seen.length + shifted) + tiny
+        of_ends = (tier.entry + of_det) * shifted + tier.sum(0, length + shifted) + tiny
         solved = jnp.sqrt((free_d * y + b * z) ** 2 + (b * y + free_a * z) ** 2) * inverse
-        ends = EndWeights(of_ends, solved, seen.length)
+        ends = EndWeights(of_ends, solved, length)
     block = jnp.sqrt(free_a**2 + free_d**2 + 2 * square) * inverse
     found = Weights(excess, weight, of_excess, of_rest, of_det, seen.norm, block, spectral, ends)
     planes, structure = jax.tree.flatten(found)
@@ -218,8 +219,9 @@ def _step(tier: Tier, node: Node, weights: Weights, kept: Found, dropped: Found,
     up, down = abs(kept.value.rounded().re), present * abs(dropped.value.rounded().re)
     gained = abs(weights.excess.rounded().re) * up
     apart = abs(kept.value.rounded().re - present * dropped.value.rounded().re)
-    of_value = weights.of_excess * up + tier.real * gained + tier.sum(apart, up + down)
-    of_value = of_value + tier.sum(abs(value.rounded().re), gained + up + down)
+    of_sums = tier.sum(apart, up + down) + tier.sum(abs(value.rounded().re), gained + up + down)
+    # Sums with the zeros of a mode that only pads lose nothing.
+    of_value = weights.of_excess * up + tier.real * gained + present * of_sums
     squares = block**2 * kept.size + 2 * block * spectral * inverses
     found = Found(
         value,

@@ -20,17 +20,17 @@ class Node(NamedTuple):
     O is carried and not I - O: for nearly empty modes 1 - a has rounded a away.
     """
 
-    matrix: Field
-    ends: Field | None
+    matrix: Any
+    ends: Any
 
 
 class Pivot(NamedTuple):
     """Of the first mode, lane by lane: less = det(I - P) - 1 and det = det(I - P) of its 2 x 2 block P of O, NaN where
     the block is unphysical, and the exponent q times det."""
 
-    less: Field
-    det: Field
-    overlap: Field | None
+    less: Any
+    det: Any
+    overlap: Any
 
 
 def _squared(x: Field) -> Field:
@@ -54,14 +54,14 @@ def pivot_of(node: Node) -> Pivot:
     return Pivot(less, det, overlap[0] if overlap else None)
 
 
-def excess_of(pivot: Pivot) -> Field:
+def excess_of(pivot: Pivot) -> Any:
     """The weight exp(q) / sqrt(det) of keeping the mode, less 1."""
     root = pivot.det.sqrt()
     excess = pivot.less.map(jnp.negative) / (root * (root.constant(1.0) + root))
     return excess if pivot.overlap is None else excess + expm1(pivot.overlap / pivot.det) / root
 
 
-def combine(excess: Field, kept: Field, dropped: Field, present: jax.Array) -> Field:
+def combine(excess: Any, kept: Any, dropped: Any, present: jax.Array) -> Any:
     # (1 + excess) kept - dropped, without the 1: of modes that know nothing of each other, kept is dropped to the bit.
     return excess * kept + (kept - dropped.map(lambda plane: plane * present))
 

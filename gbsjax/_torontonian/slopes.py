@@ -56,8 +56,7 @@ class _Weights(NamedTuple):
 
 
 def _weights(pivot: Pivot) -> _Weights:
-    excess = excess_of(pivot).in_memory()
-    return _Weights(pivot.det.rounded().re, excess.rounded())
+    return _Weights(pivot.det.re, excess_of(pivot).in_memory())
 
 
 def _step(node: Node, weights: _Weights, kept: Slopes, dropped: Slopes, present: jax.Array) -> Slopes:
@@ -92,8 +91,8 @@ def _step(node: Node, weights: _Weights, kept: Slopes, dropped: Slopes, present:
     corner = _matmul(_matmul(inverse, middle), inverse)
     rest = inner - _times(dropped.matrix, present)
     (matrix,) = together([_joined([[corner, _adjoint(side)], [side, rest]])])
-    value = combine(excess, Planes(kept.value, None), Planes(dropped.value, None), present).re
-    return Slopes(value, matrix, ends)
+    value = combine(excess, Planes(kept.value, None), Planes(dropped.value, None), present)
+    return Slopes(value.re, matrix, ends)
 
 
 def _leaf(node: Node, weights: _Weights) -> Slopes:

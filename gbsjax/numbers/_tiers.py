@@ -49,7 +49,7 @@ def words(function: Callable[..., Any], *arguments: Any, **options: Any) -> tupl
     """High and low word of a function of gbsjax in double-double: hi + lo has some 31 digits, hi is its rounding.
 
     Args:
-        function: gbsjax.permanent, hafnian or loop_hafnian.
+        function: gbsjax.permanent, hafnian, loop_hafnian, torontonian or loop_torontonian.
         arguments: the matrix, and what else the function takes.
         options: as the function takes them, without precision.
 

@@ -104,14 +104,17 @@ def test_traced_clicks_beyond_total_are_nan():
 @pytest.mark.full
 @pytest.mark.parametrize("looped", [1, 2])
 def test_loops_over_the_top_modes_change_nothing(looped):
-    from gbsjax._torontonian import program, rule, slopes
+    from gbsjax._torontonian import bound, program, rule, slopes
 
     matrix = _inputs.click_matrix(_inputs.generator(5), 3)
     rows = np.array([0, 3, 1, 4, 2, 5])
-    node = rule._node(jnp.asarray(matrix[np.ix_(rows, rows)][..., None]), None)
+    node = rule._node(jnp.asarray(matrix[np.ix_(rows, rows)][..., None]), None, "fp64")
     present = jnp.ones((3, 1))
-    whole = program.value(node, present, 0, False)
-    assert jnp.allclose(program.value(node, present, looped, False), whole, rtol=1e-13)
+    whole = program.value(node, present, 0, False).re
+    assert jnp.allclose(program.value(node, present, looped, False).re, whole, rtol=1e-13)
+    one, other = (bound.certified(node, present, k, "fp64", jnp.zeros(1)) for k in (0, looped))
+    assert jnp.allclose(one[0].re, other[0].re, rtol=1e-13)
+    assert jnp.allclose(one[1], other[1], rtol=1e-2)
     one, other = (slopes.slopes(node, present, k) for k in (0, looped))
     for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
         assert jnp.allclose(a, b, rtol=1e-11, atol=1e-13)
