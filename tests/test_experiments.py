@@ -91,15 +91,20 @@ def test_studies_of_certificates_in_small(tmp_path, capsys):
         _certified.functions("permanent,determinant")
 
 
-def test_torontonian_study_in_small(tmp_path, capsys):
+@pytest.mark.full
+def test_torontonian_study_in_small(tmp_path, capsys, monkeypatch):
     with pytest.raises(ValueError, match=r"no T_full\.npy, squeezing_parameters\.txt"):
         accuracy_torontonian.device(tmp_path)
     np.save(tmp_path / "T_full.npy", np.sqrt(0.5) * _inputs.unitary(_inputs.generator(0), 4))
     np.savetxt(tmp_path / "squeezing_parameters.txt", [1.0, 1.2])
     np.save(tmp_path / "events_band13_32.npy", np.array([[1, 1, 0, 1], [1, 1, 1, 0]], np.int8))
-    path = accuracy_torontonian.run(tmp_path, [2, 3], 2, 30, tmp_path, None)
+    monkeypatch.setattr(accuracy_torontonian, "MOST_EXACT", 1)
+    path = accuracy_torontonian.run(tmp_path, [1, 2], 2, 30, tmp_path, None)
     record = json.loads(path.read_text())
-    assert [row["k"] for row in record["rows"]] == [2, 2, 3, 3]
+    assert [row["k"] for row in record["rows"]] == [1, 1, 2, 2]
+    assert ["reference_numpy" in row["errors"] for row in record["rows"]] == [True, True, False, False]
+    assert all(row["errors"]["gbsjax_fp64"] <= row["bounds"]["fp64"] + 1e-16 for row in record["rows"])
+    assert all(row["bounds"]["dd"] < 1e-15 for row in record["rows"])
     assert all(row["errors"]["gbsjax_fp64"] < 1e-15 * row["kappa"] * row["cond"] for row in record["rows"])
     assert accuracy_torontonian.plot(path).exists()
     assert "kappa" in capsys.readouterr().out
