@@ -4,11 +4,12 @@ from fractions import Fraction
 
 import jax
 import jax.numpy as jnp
+import mpmath
 import numpy as np
 import pytest
 from jax import lax
 
-from gbsjax.numbers import DoubleDouble, Planes
+from gbsjax.numbers import ARGUMENT, EXPM1, UNIT, DoubleDouble, Planes, expm1
 from gbsjax.numbers import _double_double as dd
 
 
@@ -55,6 +56,51 @@ def test_error_of_a_sum_and_a_product():
     ):
         size = abs(a * b) + abs(c * d)
         assert abs(Fraction(hi) + Fraction(lo) - (a * b + c * d)) <= 20 * Fraction(1, 2**106) * size
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["numpy", "jit"])
+def test_error_of_a_quotient_and_a_root(wrap):
+    rng = np.random.default_rng(2)
+    x, y = words(rng, 500), words(rng, 500)
+    positive = [part * np.sign(x[0]) for part in x]
+    with mpmath.workprec(300):
+        for a, b, root, q, s in zip(
+            *(zip(*part, strict=True) for part in (x, y, positive)),
+            zip(*wrap(dd.divide)(x, y), strict=True),
+            zip(*wrap(dd.square_root)(positive), strict=True),
+            strict=True,
+        ):
+            a, b, root, q, s = (mpmath.mpf(float(hi)) + mpmath.mpf(float(lo)) for hi, lo in (a, b, root, q, s))
+            assert abs(q - a / b) <= 21 * mpmath.mpf(2) ** -106 * abs(a / b)
+            assert abs(s - mpmath.sqrt(root)) <= 6.2 * mpmath.mpf(2) ** -106 * s
+
+
+@pytest.mark.parametrize("tier", ["fp64", "dd"])
+def test_exponential(tier):
+    rng = np.random.default_rng(3)
+    x = np.concatenate([10 ** rng.uniform(-30, 2.8, 300), rng.uniform(0, 3, 300)])
+    low = x * 2.0**-54 * rng.uniform(-1, 1, len(x)) * (tier == "dd")
+    planes = [Planes(jnp.asarray(part), None) for part in (x, low)]
+    found = jax.jit(expm1)(DoubleDouble(*planes) if tier == "dd" else planes[0]).in_words()
+    with mpmath.workprec(400):
+        for k, value in enumerate(zip(*(np.asarray(word.re).tolist() for word in found), strict=True)):
+            given = mpmath.mpf(x[k]) + mpmath.mpf(low[k])
+            truth = mpmath.expm1(given)
+            # Of an argument that is off, and off by itself.
+            moved = ARGUMENT[tier] * given * (truth + 1) / truth
+            unit = mpmath.mpf(UNIT[tier])
+            assert abs(mpmath.fsum(value) - truth) <= (EXPM1[tier] + moved) * unit * truth
+            assert abs(mpmath.fsum(value) - truth) <= 16 * unit * truth
+    assert float(jax.grad(lambda x: expm1(Planes(x, None)).re)(1.0)) == pytest.approx(np.e, rel=1e-15)
+
+
+def test_a_compiler_does_not_see_that_constants_are_constant():
+    # (x + 1) - 1 is x to a compiler, and a sum then has no low word.
+    given = DoubleDouble.of(Planes(jnp.asarray([0.1, 1e-9, 2e-17]), None))
+    for wrap in (lambda f: f, jax.jit):
+        found = wrap(lambda x: x.constant(1.0) + x)(given)
+        for x, hi, lo in zip(*(np.asarray(n.re).tolist() for n in (given.hi, found.hi, found.lo)), strict=True):
+            assert Fraction(hi) + Fraction(lo) == 1 + Fraction(x)
 
 
 def twice(x, y):

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import mpmath
 import numpy as np
 import pytest
 
@@ -235,3 +236,36 @@ def test_unphysical_input():
 def test_message(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("modes", "loops"), [(2, False), (2, True), (3, False)])
+def test_double_double(modes, loops):
+    rng = _inputs.generator(modes, loops, 7)
+    settings = [(0.01, 0.5), (0.8, 0.5), (2.5, 1.0)]
+    states = [_inputs.click_matrix(rng, modes, *settings[k % 3]) for k in range(6)]
+    arguments = [(o, gamma_of(rng, modes)) if loops else (o,) for o in states]
+    function, exact, condition = (
+        (gbsjax.loop_torontonian, gbsjax_ref.loop_torontonian_mpmath, gbsjax_ref.loop_torontonian_condition)
+        if loops
+        else (gbsjax.torontonian, gbsjax_ref.torontonian_mpmath, gbsjax_ref.torontonian_condition)
+    )
+    stacks = [np.stack(column) for column in zip(*arguments, strict=True)]
+    words = gbsjax.numbers.words(function, *stacks)
+    assert np.array_equal(function(*stacks, precision="dd"), words[0])
+    with mpmath.workdps(60):
+        for given, hi, lo in zip(arguments, *(word.tolist() for word in words), strict=True):
+            truth = exact(*given, dps=50)
+            error = abs((mpmath.mpf(hi) + mpmath.mpf(lo) - truth) / truth)
+            assert error <= (4e-32 * condition(*given) + 1e-31) * gbsjax_ref.cond_identity_minus(given[0])
+
+
+@pytest.mark.full
+def test_double_double_is_differentiable_and_needs_64_bits():
+    matrix = jnp.diag(jnp.array([0.3, 0.3]))
+    fp64, dd = (jax.grad(lambda m, p=p: gbsjax.torontonian(m, precision=p))(matrix) for p in ("fp64", "dd"))
+    assert np.array_equal(fp64, dd)
+    with pytest.raises(TypeError, match="pairs of float64, got float32"):
+        gbsjax.torontonian(matrix.astype(jnp.float32), precision="dd")
+    with pytest.raises(ValueError, match=r"one of \['fp64', 'dd'\], got 'exact'"):
+        gbsjax.torontonian(matrix, precision="exact")
