@@ -195,10 +195,10 @@ def evaluate(
             raises.
 
     Notes:
-        Cost: "fp64" takes 1.3 to 3 times the plain value, "dd" 4 to 15 times, "exact" some 50 to 100 times (n = 12 to
-        16), and "auto" the first for the batch and the others for what is left. Torontonians in "dd" take some
-        2 s a mode to compile. The values of "fp64" have the accuracy of the plain ones, not always their last bit. The
-        proofs are in the documentation. Not differentiable.
+        Cost: "fp64" takes 1.3 to 3 times the plain value, "dd" 4 to 15 times (25 for a
+        torontonian of 14 modes), "exact" some 50 to 100 times (n = 12 to 16), and "auto" the first for the batch and
+        the others for what is left. The values of "fp64" have the accuracy of the plain ones, not always their last
+        bit. The proofs are in the documentation. Not differentiable.
 
     Examples:
         >>> import jax, jax.numpy as jnp, gbsjax

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from gbsjax._torontonian.program import Fold, Node, Pivot, combine, excess_of, fold
+from gbsjax._torontonian.program import Fold, Levels, Node, Pivot, combine, excess_of, fold
 from gbsjax.numbers import (
     ADD,
     ARGUMENT,
@@ -66,6 +67,8 @@ class Tier:
         self.relative_sums = tier == "fp64"
         self.add, self.divide, self.root = ADD[tier] * unit, DIVIDE[tier] * unit, SQUARE_ROOT[tier] * unit
         self.real, self.product = MULTIPLY[tier]["real"] * unit, MULTIPLY[tier][kind] * unit
+        # Of |b|^2: two products and a sum, in double-double one operation.
+        self.square = min(self.product, self.real + self.add) if self.relative_sums else self.product
         self.expm1, self.argument = EXPM1[tier] * unit, ARGUMENT[tier] * unit
 
     def sum(self, result: Any, operands: Any) -> Any:
@@ -79,20 +82,15 @@ class Tier:
 
 
 class Seen(NamedTuple):
-    """Of a node: its pivot, the block P = [[a, b], [conj b, d]] of its first mode with 1 - a and 1 - d, the products of
-    the columns u and v below it, the norm of the whole; sizes of the first two of y, and its norm; (lanes,) each."""
+    """Of a node: its pivot; the block P = [[a, b], [conj b, d]] of its first mode, (2, 2, lanes); the products uu, vv
+    and uv of the columns u and v below it, and the square of its norm, (.., lanes); the first two of y, and the square
+    of its norm."""
 
     pivot: Pivot
-    free_a: jax.Array
-    free_d: jax.Array
-    a: jax.Array
-    d: jax.Array
-    b: Planes
-    uu: jax.Array
-    vv: jax.Array
-    uv: Planes
-    norm: jax.Array
-    ends: tuple[jax.Array, jax.Array, jax.Array] | None
+    block: Any
+    products: jax.Array
+    ends: Any
+    length: Any
 
 
 def _sums(rows: jax.Array) -> jax.Array:
@@ -102,19 +100,15 @@ def _sums(rows: jax.Array) -> jax.Array:
 
 def look(node: Node, pivot: Pivot) -> Seen:
     matrix = node.matrix.rounded()
-    diagonal = [node.matrix[k, k].real() for k in (0, 1)]
-    free_a, free_d = (abs((x.constant(1.0) - x).rounded().re) for x in diagonal)
     u, v = matrix[2:, 0], matrix[2:, 1]
     across = u.conj() * v
     parts = [u.squared_modulus(), v.squared_modulus(), across.re, *([] if across.im is None else [across.im])]
-    uu, vv, *uv = jnp.split(_sums(jnp.concatenate(parts, axis=-1)), len(parts))
-    norm = jnp.sqrt(_sums(matrix.map(lambda plane: plane.reshape(-1, plane.shape[-1])).squared_modulus()))
-    ends = None
+    sums = _sums(jnp.concatenate(together(parts), axis=-1)).reshape(len(parts), -1)
+    norm = _sums(matrix.map(lambda plane: plane.reshape(-1, plane.shape[-1])).squared_modulus())
+    ends = length = None
     if node.ends is not None:
-        y = node.ends.rounded()
-        ends = y[0].size(), y[1].size(), jnp.sqrt(_sums(y.squared_modulus()))
-    a, d, b = matrix.re[0, 0], matrix.re[1, 1], matrix[0, 1]
-    return Seen(pivot, free_a, free_d, a, d, b, uu, vv, Planes(uv[0], uv[1] if len(uv) == 2 else None), norm, ends)
+        ends, length = node.ends.rounded()[:2], _sums(node.ends.rounded().squared_modulus())
+    return Seen(pivot, node.matrix[:2, :2], jnp.concatenate([sums, norm[None]]), ends, length)
 
 
 class Weights(NamedTuple):
@@ -125,7 +119,8 @@ class Weights(NamedTuple):
     # Losses: of the weight, and, where sums are relative to their operands, of what is left.
     of_excess: jax.Array
     of_rest: jax.Array
-    of_det: jax.Array
+    # Relative losses, of the weight and of the determinant.
+    change: jax.Array
     norm: jax.Array
     # Norms: of (I - P)^-1, and the square of that of C (I - P)^-1.
     block: jax.Array
@@ -141,37 +136,43 @@ class EndWeights(NamedTuple):
 
 def weigh(tier: Tier, seen: Seen) -> Weights:
     """The names are those of the proofs."""
-    a, d, b = seen.a, seen.d, seen.b.size()
-    free_a, free_d = seen.free_a, seen.free_d
+    diagonal = [seen.block[k, k].real() for k in (0, 1)]
+    free_a, free_d = (abs((x.constant(1.0) - x).rounded().re) for x in diagonal)
+    (a, d), off = (x.rounded().re for x in diagonal), seen.block[0, 1].rounded()
+    b = off.size()
+    uu, vv, *uv, norm = seen.products
+    norm = jnp.sqrt(norm)
     less, det = seen.pivot.less.rounded().re, seen.pivot.det.rounded().re
     root, inverse, excess = jnp.sqrt(det), 1 / det, excess_of(seen.pivot)
     # One minus an entry, and what the determinant of the block may be off.
     by_a, by_d = (jnp.maximum(free, tier.sum(free, 1 + abs(x)) / tier.add) for free, x in ((free_a, a), (free_d, d)))
     product, square = abs(a * d), b * b
-    lost = tier.real * product + tier.product * square + tier.sum(abs(a * d - square), product + square)
+    lost = tier.real * product + tier.square * square + tier.sum(abs(a * d - square), product + square)
     lost = lost + tier.sum(abs(a + d), abs(a) + abs(d)) + tier.sum(abs(less), product + square + abs(a) + abs(d))
     of_det = (lost + tier.sum(det, 1 + abs(less))) * inverse
     # W = C (I - P)^-1.
-    uu, vv, uv = seen.uu, seen.vv, seen.uv
-    across = (seen.b.conj() * uv).re
+    uv = Planes(uv[0], uv[1] if len(uv) == 2 else None)
+    across = (off.conj() * uv).re
     left = free_d**2 * uu + square * vv + 2 * free_d * across
     right = square * uu + free_a**2 * vv + 2 * free_a * across
     both = Planes(free_d * uu + free_a * vv, None)
-    cross = uv * Planes(free_a * free_d, None) + seen.b * seen.b * uv.conj() + seen.b * both
+    cross = uv * Planes(free_a * free_d, None) + off * off * uv.conj() + off * both
     spectral = (left + right) / 2 + jnp.sqrt(((left - right) / 2) ** 2 + cross.squared_modulus())
     spectral = spectral + ROUNDING * (uu * (free_d**2 + square) + vv * (free_a**2 + square))
     spectral = spectral * inverse * inverse
     # What rounding adds to the matrix that is left.
-    sizes = (uu * by_d + (uu + vv) * b + vv * by_a) * inverse
-    tiny = FLOOR * (1 + seen.norm) ** 2 * (1 + inverse)
-    of_rest = (tier.entry + of_det) * sizes + tier.sum(0, seen.norm + sizes) + tiny
+    length_u, length_v = jnp.sqrt(uu), jnp.sqrt(vv)
+    sizes = (uu * by_d + 2 * length_u * length_v * b + vv * by_a) * inverse
+    gain = jnp.sqrt(spectral * (uu + vv))
+    tiny = FLOOR * (1 + norm) ** 2 * (1 + inverse)
+    of_rest = tier.entry * sizes + of_det * gain + tier.sum(0, norm + gain) + tiny
     # The weight of keeping the mode.
     weight, ends = 1 / root, None
     of_root, slope = tier.root + of_det / 2, weight / (1 + root)
     first = abs(less) * slope
     of_excess = lost * slope + first * (2 * of_root + tier.add + tier.real + tier.divide)
     if seen.ends is not None:
-        y, z, length = seen.ends
+        y, z, length = seen.ends[0].size(), seen.ends[1].size(), jnp.sqrt(seen.length)
         exponent = abs(seen.pivot.overlap.rounded().re) * inverse
         growth = expm1(Planes(exponent, None)).re
         of_overlap = (3 * tier.add + 2 * tier.product) * ((by_d * y * y + by_a * z * z) / 2 + y * b * z)
@@ -180,13 +181,12 @@ def weigh(tier: Tier, seen: Seen) -> Weights:
         second = growth * weight
         of_excess = of_excess + of_second * weight + tier.sum(abs(excess.rounded().re), first + second)
         weight = weight + second
-        length_u, length_v = jnp.sqrt(uu), jnp.sqrt(vv)
         shifted = ((length_u * by_d + length_v * b) * y + (length_v * by_a + length_u * b) * z) * inverse
         of_ends = (tier.entry + of_det) * shifted + tier.sum(0, length + shifted) + tiny
         solved = jnp.sqrt((free_d * y + b * z) ** 2 + (b * y + free_a * z) ** 2) * inverse
         ends = EndWeights(of_ends, solved, length)
     block = jnp.sqrt(free_a**2 + free_d**2 + 2 * square) * inverse
-    found = Weights(excess, weight, of_excess, of_rest, of_det, seen.norm, block, spectral, ends)
+    found = Weights(excess, weight, of_excess, of_rest, of_det + of_excess / weight, norm, block, spectral, ends)
     planes, structure = jax.tree.flatten(found)
     return jax.tree.unflatten(structure, together(planes))
 
@@ -229,7 +229,7 @@ def _step(tier: Tier, node: Node, weights: Weights, kept: Found, dropped: Found,
         weight * (kept.error + moved) + present * dropped.error + of_value,
         weight * (squares + (1 + spectral) ** 2 * kept.inverses) + present * dropped.inverses,
         jnp.maximum(block + (1 + spectral) * kept.inverse, dropped.inverse),
-        jnp.maximum(kept.change + change + weights.of_det + weights.of_excess / weight, dropped.change),
+        jnp.maximum(kept.change + change + weights.change, dropped.change),
         weights.norm,
         ends,
     )
@@ -237,11 +237,13 @@ def _step(tier: Tier, node: Node, weights: Weights, kept: Found, dropped: Found,
     return jax.tree.unflatten(structure, together(planes))
 
 
-def certified(node: Node, present: jax.Array, looped: int, tier: str, asymmetry: jax.Array) -> Any:
+def certified(
+    node: Node, present: jax.Array, looped: int, tier: str, asymmetry: jax.Array, descend: Callable[[Node], Levels]
+) -> Any:
     """The value, a bound of its error and the sum of the sizes of its terms, (lanes,), of O (2 m, 2 m, lanes) that is
     known but for `asymmetry`, (lanes,), in the Frobenius norm."""
     lost = Tier(tier, "real" if node.matrix.rounded().im is None else "complex")
-    how = Fold(look, functools.partial(weigh, lost), _leaf, functools.partial(_step, lost))
+    how = Fold(descend, look, functools.partial(weigh, lost), _leaf, functools.partial(_step, lost))
     found = fold(how, node, present, looped)
     moved, change = asymmetry * jnp.sqrt(found.size * found.inverses) / 2, asymmetry * found.inverse
     if found.ends is not None:

@@ -37,21 +37,25 @@ def _squared(x: Field) -> Field:
     return (x * x.conj()).real()
 
 
-def pivot_of(node: Node) -> Pivot:
+def pivot(a: Any, b: Any, d: Any, ends: tuple[Any, Any] | None) -> Pivot:
     """For the block [[a, b], [conj b, d]]: det = (1 - a)(1 - d) - |b|^2."""
-    a, b, d = node.matrix[0, 0].real(), node.matrix[0, 1], node.matrix[1, 1].real()
     one = a.constant(1.0)
     free = one - a
     less = (a * d - _squared(b)) - (a + d)
     # Both eigenvalues negative is as unphysical as one.
     positive = free.rounded().re > 0
     found = [less, (one + less).map(lambda plane: jnp.where(positive, plane, jnp.nan))]
-    if node.ends is not None:
-        y, z = node.ends[0], node.ends[1]
+    if ends is not None:
+        y, z = ends
         twice = (one - d) * _squared(y) + free * _squared(z)
         found.append(twice.map(lambda plane: plane / 2) + (y.conj() * b * z).real())
     less, det, *overlap = together(found)
     return Pivot(less, det, overlap[0] if overlap else None)
+
+
+def pivot_of(node: Node) -> Pivot:
+    matrix, ends = node.matrix, node.ends
+    return pivot(matrix[0, 0].real(), matrix[0, 1], matrix[1, 1].real(), None if ends is None else (ends[0], ends[1]))
 
 
 def excess_of(pivot: Pivot) -> Any:
@@ -66,15 +70,19 @@ def combine(excess: Any, kept: Any, dropped: Any, present: jax.Array) -> Any:
     return excess * kept + (kept - dropped.map(lambda plane: plane * present))
 
 
+def solved(u: Any, v: Any, a: Any, b: Any, d: Any, det: Any, stage: Callable[[list[Any]], list[Any]]) -> list[Any]:
+    """The columns [u v] times the inverse of I - [[a, b], [conj b, d]]; what is staged may be put into memory."""
+    one = a.constant(1.0)
+    products = stage([u * (one - d), v * b.conj(), u * b, v * (one - a)])
+    return together([(products[0] + products[1]) / det, (products[2] + products[3]) / det])
+
+
 def eliminate(node: Node, pivot: Pivot) -> tuple[Node, Node]:
     """What is left without the first mode, and what that gains where the mode is kept."""
     matrix, y = node.matrix, node.ends
-    a, b, d = matrix[0, 0].real(), matrix[0, 1], matrix[1, 1].real()
     u, v = matrix[2:, 0], matrix[2:, 1]
-    one = a.constant(1.0)
-    left = u * (one - d)[None] + v * b.conj()[None]
-    right = u * b[None] + v * (one - a)[None]
-    left, right = together([left / pivot.det[None], right / pivot.det[None]])
+    block = (matrix[0, 0].real(), matrix[0, 1], matrix[1, 1].real(), pivot.det)
+    left, right = solved(u, v, *(x[None] for x in block), stage=list)
     gain = left[:, None] * u.conj()[None, :] + right[:, None] * v.conj()[None, :]
     ends = None if y is None else left * y[0][None] + right * y[1][None]
     return Node(matrix[2:, 2:], None if y is None else y[2:]), Node(gain, ends)
@@ -107,9 +115,22 @@ def _repeated(present: jax.Array, lanes: int) -> jax.Array:
     return jnp.tile(present, lanes // present.shape[0])
 
 
+Levels = tuple[list[Node], list[Pivot]]
+
+
+def descend(node: Node) -> Levels:
+    """Of every level, from the first mode to the last, its nodes side by side and their pivots."""
+    levels, pivots = [node], [pivot_of(node)]
+    while levels[-1].matrix.shape[0] > 2:
+        levels.append(doubled(*eliminate(levels[-1], pivots[-1])))
+        pivots.append(pivot_of(levels[-1]))
+    return levels, pivots
+
+
 class Fold(NamedTuple):
     """What is computed from the leaves of the tree to its root."""
 
+    descend: Callable[[Node], Levels]
     # Of a node, and the pivot with which its first mode is eliminated.
     look: Callable[[Node, Pivot], Any]
     # Of what was seen of many nodes.
@@ -133,14 +154,11 @@ def fold(how: Fold, node: Node, present: jax.Array, looped: int, progress: bool 
         below = lax.map(branch, jnp.array([True, False]))
         kept, dropped = (jax.tree.map(lambda plane, k=k: plane[k], below) for k in (0, 1))
         return how.step(node, how.weigh(seen), kept, dropped, present[0])
-    levels, pivots = [node], [pivot_of(node)]
-    while levels[-1].matrix.shape[0] > 2:
-        levels.append(doubled(*eliminate(levels[-1], pivots[-1])))
-        pivots.append(pivot_of(levels[-1]))
+    levels, pivots = how.descend(node)
     all_seen = [how.look(node, pivot) for node, pivot in zip(levels, pivots, strict=True)]
     # Of all levels at once: what could run beside the descent XLA:CPU would give to another thread and wait for.
-    weights = how.weigh(jax.tree.map(lambda *parts: jnp.concatenate(parts), *all_seen))
-    ends = np.cumsum([len(jax.tree.leaves(seen)[0]) for seen in all_seen]).tolist()
+    weights = how.weigh(jax.tree.map(lambda *parts: jnp.concatenate(parts, axis=-1), *all_seen))
+    ends = np.cumsum([pivot.det.shape[0] for pivot in pivots]).tolist()
     found = None
     for mode in range(len(levels) - 1, -1, -1):
         start, end = ends[mode - 1] if mode else 0, ends[mode]
@@ -171,14 +189,17 @@ def _one(node: Node, excess: Field) -> Field:
 def _sum(node: Node, excess: Field, kept: Field, dropped: Field, present: jax.Array) -> Field:
     found = combine(excess, kept, dropped, present)
     # In memory now and then: a chain of halves in one kernel is code that doubles with every level.
-    return found.in_memory() if kept.shape[0].bit_length() % 3 == 0 else found
+    often = len(found.in_words()) > 1 or kept.shape[0].bit_length() % 3 == 0
+    return found.in_memory() if often else found
 
 
-def value(node: Node, present: jax.Array, looped: int, progress: bool) -> Any:
+def value(
+    node: Node, present: jax.Array, looped: int, progress: bool, descend: Callable[[Node], Levels] = descend
+) -> Any:
     """tor O = sum over subsets S of the modes of (-1)^(m - |S|) / sqrt(det(I - O_S)), with gamma times the exponential
     of gamma_S^T (I - O_S)^-1 conj(gamma_S) / 2 in each term; real, (lanes,).
 
     O (2 m, 2 m, lanes) is Hermitian, two rows a mode; present (m, lanes) is 1, and 0 for modes that only pad: they come
     last, their rows are 0, and they are never dropped.
     """
-    return fold(Fold(pivot_alone, _excess, _one, _sum), node, present, looped, progress)
+    return fold(Fold(descend, pivot_alone, _excess, _one, _sum), node, present, looped, progress)

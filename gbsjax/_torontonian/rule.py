@@ -12,7 +12,7 @@ from jax import lax
 
 from gbsjax._batches import lanes_last, undifferentiated
 from gbsjax._scaling import Certified, certify
-from gbsjax._torontonian import bound, program
+from gbsjax._torontonian import bound, pool, program
 from gbsjax._torontonian.launch import Tree
 from gbsjax._torontonian.slopes import Slopes, slopes
 from gbsjax.numbers import ADD, BOUND, UNIT, WORDS, Planes, Precision, of_tier
@@ -33,6 +33,10 @@ def _node(matrices: jax.Array, ends: jax.Array | None, precision: Precision) -> 
     return program.Node(hermitian(numbers(matrices, 2)), None if ends is None else numbers(ends, 1))
 
 
+def _descend(precision: Precision) -> Callable[[program.Node], program.Levels]:
+    return program.descend if precision == "fp64" else pool.descend
+
+
 @functools.cache
 def _values(how: Tree, precision: Precision, progress: bool) -> Callable[..., tuple[jax.Array, ...]]:
     """The values, in double-double their high and low words."""
@@ -40,7 +44,7 @@ def _values(how: Tree, precision: Precision, progress: bool) -> Callable[..., tu
     @lanes_last
     def values(matrices: jax.Array, ends: jax.Array | None, present: jax.Array) -> tuple[jax.Array, ...]:
         node = _node(matrices, ends, precision)
-        found = program.value(node, present.reshape(how.modes, -1), how.looped, progress)
+        found = program.value(node, present.reshape(how.modes, -1), how.looped, progress, _descend(precision))
         return tuple(word.re.reshape(matrices.shape[2:]) for word in found.in_words())
 
     return values
@@ -62,7 +66,8 @@ def _certified(how: Tree, tier: str) -> Callable[..., Certified]:
     @lanes_last
     def certified(matrices: jax.Array, ends: jax.Array | None, present: jax.Array) -> Certified:
         node = _node(matrices, ends, tier)
-        found = bound.certified(node, present.reshape(how.modes, -1), how.looped, tier, _asymmetry(matrices, tier))
+        lost = _asymmetry(matrices, tier)
+        found = bound.certified(node, present.reshape(how.modes, -1), how.looped, tier, lost, _descend(tier))
         finite = jnp.isfinite(matrices).all((0, 1))
         if ends is not None:
             finite = finite & jnp.isfinite(ends).all(0)

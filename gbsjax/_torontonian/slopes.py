@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gbsjax._torontonian.program import Fold, Node, Pivot, combine, excess_of, fold, pivot_alone
+from gbsjax._torontonian.program import Fold, Node, Pivot, combine, descend, excess_of, fold, pivot_alone
 from gbsjax.numbers import Planes, together
 
 
@@ -102,4 +102,4 @@ def _leaf(node: Node, weights: _Weights) -> Slopes:
 
 def slopes(node: Node, present: jax.Array, looped: int) -> Slopes:
     """The value and all its first derivatives, the first `looped` modes one branch at a time."""
-    return fold(Fold(pivot_alone, _weights, _leaf, _step), node, present, looped)
+    return fold(Fold(descend, pivot_alone, _weights, _leaf, _step), node, present, looped)

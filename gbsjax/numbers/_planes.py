@@ -194,8 +194,8 @@ def _reduce(numbers: Any, axis: int) -> Any:
 
 
 @jax.custom_jvp
-def together(numbers: list[Planes]) -> list[Planes]:
-    """The same numbers, computed in one kernel that shares their common parts, and kept in memory.
+def together(numbers: list[Any]) -> list[Any]:
+    """The same numbers, of any type, computed in one kernel that shares their common parts, and kept in memory.
 
     The axis that is reduced has a second, masked element: an axis of size 1 would be simplified away; LLVM drops the
     masked half when it unrolls the two.

@@ -105,7 +105,7 @@ def test_traced_clicks_beyond_total_are_nan():
 @pytest.mark.full
 @pytest.mark.parametrize("looped", [1, 2])
 def test_loops_over_the_top_modes_change_nothing(looped):
-    from gbsjax._torontonian import bound, program, rule, slopes
+    from gbsjax._torontonian import bound, pool, program, rule, slopes
 
     matrix = _inputs.click_matrix(_inputs.generator(5), 3)
     rows = np.array([0, 3, 1, 4, 2, 5])
@@ -113,7 +113,7 @@ def test_loops_over_the_top_modes_change_nothing(looped):
     present = jnp.ones((3, 1))
     whole = program.value(node, present, 0, False).re
     assert jnp.allclose(program.value(node, present, looped, False).re, whole, rtol=1e-13)
-    one, other = (bound.certified(node, present, k, "fp64", jnp.zeros(1)) for k in (0, looped))
+    one, other = (bound.certified(node, present, k, "fp64", jnp.zeros(1), pool.descend) for k in (0, looped))
     assert jnp.allclose(one[0].re, other[0].re, rtol=1e-13)
     assert jnp.allclose(one[1], other[1], rtol=1e-2)
     one, other = (slopes.slopes(node, present, k) for k in (0, looped))
@@ -236,6 +236,24 @@ def test_unphysical_input():
 def test_message(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("loops", [False, True])
+def test_a_pool_holds_the_levels_of_the_tree(loops, monkeypatch):
+    from gbsjax._torontonian import pool, program, rule
+
+    # Steps so small that a level takes several.
+    monkeypatch.setattr(pool, "ENTRIES", 3)
+    assert len(pool.tables(5, loops, 1).steps.first) > 4
+    rng = _inputs.generator(6)
+    states = jnp.asarray(np.stack([_inputs.click_matrix(rng, 5) for _ in range(3)], axis=-1))
+    order = np.arange(10).reshape(2, 5).T.ravel()
+    ends = jnp.asarray(np.stack([gamma_of(rng, 5) for _ in range(3)], axis=-1)) if loops else None
+    node = rule._node(states[np.ix_(order, order)], ends, "fp64")
+    whole, small = (jax.jit(lambda node, d=d: d(node))(node) for d in (program.descend, pool.descend))
+    for one, other in zip(jax.tree.leaves(whole), jax.tree.leaves(small), strict=True):
+        assert np.allclose(one, other, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.full
