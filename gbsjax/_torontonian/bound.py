@@ -247,8 +247,9 @@ def certified(
     found = fold(how, node, present, looped)
     moved, change = asymmetry * jnp.sqrt(found.size * found.inverses) / 2, asymmetry * found.inverse
     if found.ends is not None:
-        moved = moved + asymmetry * found.ends.solutions / 2 + found.size * found.ends.change**2 / 2
-        change = change + asymmetry * found.ends.solution**2 + found.ends.change**2
+        bent = found.ends.change + asymmetry * jnp.sqrt(found.inverse) * found.ends.solution
+        moved = moved + asymmetry * found.ends.solutions / 2 + found.size * bent**2 / 2
+        change = change + asymmetry * found.ends.solution**2 + bent**2
     change = found.change + change
     error = (found.error + moved + FLOOR * found.size) * (1 + 8 * change)
     known = (change <= MOST) & jnp.isfinite(error)
