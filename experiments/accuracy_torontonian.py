@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 from rich.console import Console
 from rich.progress import track
@@ -70,7 +71,8 @@ def run(data: Path, sizes: list[int], events: int, dps: int, out: Path, tag: str
         if many:
             values |= {"gbsjax_dd": float(found["dd"].value)}
             values |= {"reference_numpy": float(gbsjax_ref.torontonian_numpy(matrix))}
-        errors = {name: float(abs(value / exact - 1)) for name, value in values.items()}
+        with mpmath.workdps(dps):
+            errors = {name: float(abs(value / exact - 1)) for name, value in values.items()}
         bounds = {tier: float(one.error_bound / abs(one.value)) for tier, one in found.items()}
         row: dict[str, Any] = {"k": k, "event": event, "value": float(exact), "errors": errors, "bounds": bounds}
         row |= {"kappa": float(found["dd"].condition), "cond": gbsjax_ref.cond_identity_minus(matrix)}
