@@ -30,6 +30,8 @@ FLOOR = 2.0**-900
 MOST = 1 / 8
 # What is left of sums that may cancel, relative to their terms.
 ROUNDING = 2.0**-40
+# Squares below it are taken for it, as they may have underflowed.
+SQUARE = 2.0**-1000
 
 
 class Found(NamedTuple):
@@ -134,14 +136,18 @@ class EndWeights(NamedTuple):
     norm: jax.Array
 
 
+def _root(square: jax.Array) -> jax.Array:
+    return jnp.sqrt(square + SQUARE)
+
+
 def weigh(tier: Tier, seen: Seen) -> Weights:
     """The names are those of the proofs."""
     diagonal = [seen.block[k, k].real() for k in (0, 1)]
     free_a, free_d = (abs((x.constant(1.0) - x).rounded().re) for x in diagonal)
     (a, d), off = (x.rounded().re for x in diagonal), seen.block[0, 1].rounded()
-    b = off.size()
+    b = _root(off.squared_modulus())
     uu, vv, *uv, norm = seen.products
-    norm = jnp.sqrt(norm)
+    norm = _root(norm)
     less, det = seen.pivot.less.rounded().re, seen.pivot.det.rounded().re
     root, inverse, excess = jnp.sqrt(det), 1 / det, excess_of(seen.pivot)
     # One minus an entry, and what the determinant of the block may be off.
@@ -159,9 +165,9 @@ def weigh(tier: Tier, seen: Seen) -> Weights:
     cross = uv * Planes(free_a * free_d, None) + off * off * uv.conj() + off * both
     spectral = (left + right) / 2 + jnp.sqrt(((left - right) / 2) ** 2 + cross.squared_modulus())
     spectral = spectral + ROUNDING * (uu * (free_d**2 + square) + vv * (free_a**2 + square))
-    spectral = spectral * inverse * inverse
+    spectral = spectral * inverse * inverse + SQUARE
     # What rounding adds to the matrix that is left.
-    length_u, length_v = jnp.sqrt(uu), jnp.sqrt(vv)
+    length_u, length_v = _root(uu), _root(vv)
     sizes = (uu * by_d + 2 * length_u * length_v * b + vv * by_a) * inverse
     gain = jnp.sqrt(spectral * (uu + vv))
     tiny = FLOOR * (1 + norm) ** 2 * (1 + inverse)
@@ -172,7 +178,7 @@ def weigh(tier: Tier, seen: Seen) -> Weights:
     first = abs(less) * slope
     of_excess = lost * slope + first * (2 * of_root + tier.add + tier.real + tier.divide)
     if seen.ends is not None:
-        y, z, length = seen.ends[0].size(), seen.ends[1].size(), jnp.sqrt(seen.length)
+        y, z, length = (_root(x) for x in (seen.ends[0].squared_modulus(), seen.ends[1].squared_modulus(), seen.length))
         exponent = abs(seen.pivot.overlap.rounded().re) * inverse
         growth = expm1(Planes(exponent, None)).re
         of_overlap = (3 * tier.add + 2 * tier.product) * ((by_d * y * y + by_a * z * z) / 2 + y * b * z)

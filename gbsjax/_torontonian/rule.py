@@ -81,8 +81,12 @@ def _asymmetry(matrices: jax.Array, tier: str) -> jax.Array:
     """What the Hermitian part may be off, in the Frobenius norm, (lanes,): nothing where the matrix is its own."""
     matrix = Planes.of(matrices.reshape(*matrices.shape[:2], -1))
     apart = matrix - matrix.conj().map(lambda plane: jnp.swapaxes(plane, 0, 1))
-    rounded = jnp.where(apart.size() > 0, 2 * (matrix.size() + apart.size()), 0)
-    return ADD[tier] * UNIT[tier] * jnp.sqrt(jnp.sum(rounded**2, axis=(0, 1)))
+
+    def size(numbers: Planes) -> jax.Array:
+        return abs(numbers.re) if numbers.im is None else abs(numbers.re) + abs(numbers.im)
+
+    rounded = jnp.where(size(apart) > 0, 2 * (size(matrix) + size(apart)), 0)
+    return ADD[tier] * UNIT[tier] * jnp.sum(rounded, axis=(0, 1))
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(3, 4, 5))
