@@ -70,7 +70,6 @@ def test_first_derivative():
             ValueError,
             "method='pairs' subtracts",
         ),
-        (lambda: gbsjax.torontonian(np.zeros((2, 2)), precision="dd"), ValueError, "['fp64'], got 'dd'"),
     ],
 )
 def test_message(call, error, message):
