@@ -9,8 +9,8 @@ import numpy as np
 
 from gbsjax import _checks
 from gbsjax._hafnian import api as hafnians
-from gbsjax._hafnian.counts import ranked
 from gbsjax._hafnian.launch import METHODS, choose
+from gbsjax._patterns import ranked
 from gbsjax._permanent import api as permanents
 from gbsjax._permanent import counts as permanent_counts
 from gbsjax._permanent.launch import Glynn

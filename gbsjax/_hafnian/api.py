@@ -13,7 +13,7 @@ from jaxtyping import Array, ArrayLike, Inexact, Int
 from gbsjax import _checks, _exact, _progress
 from gbsjax._batches import broadcast, over_batch, undifferentiated
 from gbsjax._hafnian import bound, exact, rule
-from gbsjax._hafnian.counts import padded, ranked
+from gbsjax._hafnian.counts import padded
 from gbsjax._hafnian.launch import (
     BATCH_TERMS,
     METHODS,
@@ -26,7 +26,7 @@ from gbsjax._hafnian.launch import (
 )
 from gbsjax._hafnian.pairs import loop_pairs
 from gbsjax._hafnian.tables import Pairs
-from gbsjax._patterns import written_out
+from gbsjax._patterns import ranked, written_out
 from gbsjax._scaling import exact_ones
 from gbsjax.numbers import BOUND, EXACT, WORDS, Precision
 

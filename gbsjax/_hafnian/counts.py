@@ -1,10 +1,9 @@
-"""Photon counts: the rows they stand for, padded to one size, and the order that suits the recurrence over counts."""
+"""Photon counts: the rows they stand for, padded to one size."""
 
 from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 
 def padded(
@@ -24,13 +23,3 @@ def padded(
     partner = (beyond[:, None] ^ 1) == beyond[None, :]
     pairs = ~real[:, None] & ~real[None, :] & partner
     return jnp.where(both, rows, pairs.astype(rows.dtype)), None
-
-
-def ranked(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
-    """Counts from large to small, cut to the most modes in use; the modes in that order; the largest of each plus 1."""
-    order = np.argsort(-counts, axis=-1, kind="stable")
-    sorted_counts = np.take_along_axis(counts, order, axis=-1)
-    used = int((sorted_counts > 0).sum(axis=-1).max(initial=0))
-    sorted_counts, order = sorted_counts[..., :used], order[..., :used]
-    largest = sorted_counts.max(axis=tuple(range(counts.ndim - 1)), initial=0)
-    return sorted_counts, order, tuple(int(count) + 1 for count in largest)

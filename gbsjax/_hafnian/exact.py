@@ -12,9 +12,9 @@ import numpy as np
 from gbsjax import _checks, _exact
 from gbsjax._batches import lanes_last, over_batch
 from gbsjax._hafnian import photons, program
-from gbsjax._hafnian.counts import ranked
 from gbsjax._hafnian.launch import BATCH_TERMS, MOST_STATES, Photons, Subsets, choose
 from gbsjax._hafnian.tables import Pairs
+from gbsjax._patterns import ranked
 from gbsjax.numbers import Residues
 
 

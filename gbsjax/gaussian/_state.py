@@ -100,8 +100,8 @@ class GaussianState(eqx.Module):
         found = _inputs.entries(name, "the matrix", matrix, 2)
         if found.shape[0] != self.modes:
             raise ValueError(
-                f"{name}: the matrix must have {self.modes} rows, one an input mode, got {found.shape}. Transpose it if "
-                "its columns are the inputs."
+                f"{name}: the matrix must have {self.modes} rows, one an input mode, got {found.shape}. Transpose it "
+                "if its columns are the inputs."
             )
         return found
 
@@ -207,8 +207,8 @@ class GaussianState(eqx.Module):
         lowest = float(np.linalg.eigvalsh(uncertain)[0]) if self.modes else 0.0
         if lowest < -slack * max(1, self.modes):
             raise ValueError(
-                f"check: no state has these moments: uncertainty needs [[1 + N^T, M], [M^*, N]] >= 0, got an eigenvalue "
-                f"of {lowest:.3g}. For a covariance matrix, check hbar and the order of the quadratures."
+                f"check: no state has these moments: uncertainty needs [[1 + N^T, M], [M^*, N]] >= 0, got an "
+                f"eigenvalue of {lowest:.3g}. For a covariance matrix, check hbar and the order of the quadratures."
             )
         return self
 
@@ -216,6 +216,7 @@ class GaussianState(eqx.Module):
         """Q = [[1 + N^T, M], [M^*, 1 + N]], the covariance of the Husimi function, order a_1 .. a_m, a_1^dagger .."""
         return _block(self.number, self.pair) + jnp.eye(2 * self.modes, dtype=self.number.dtype)
 
+    @eqx.filter_jit
     def clicks(self) -> Vacuum:
         """log p0, O = 1 - Q^-1 (2 m, 2 m) and gamma = beta^dagger Q^-1 (2 m,): P(clicks S) = p0 ltor(O_S, gamma_S)."""
         factor = cho_factor(self.husimi(), lower=True)
@@ -228,13 +229,16 @@ class GaussianState(eqx.Module):
         gamma = cho_solve(factor, beta).conj()
         return Vacuum(log_p0 - jnp.real(gamma @ beta) / 2, o, gamma)
 
+    @eqx.filter_jit
     def photons(self) -> Vacuum:
         """log p0, A = X O (2 m, 2 m) and gamma (2 m,): P(n) = p0 lhaf(A_n, gamma_n) / prod n_i!."""
         log_p0, o, gamma = self.clicks()
         return Vacuum(log_p0, _symmetric(jnp.roll(o, self.modes, axis=0)), gamma)
 
+    @eqx.filter_jit
     def ket(self) -> Vacuum:
-        """log p0, B (m, m) and zeta (m,) of a pure state, proportional to exp(a^dagger B a^dagger / 2 + zeta a^dagger)|0>.
+        """log p0, B (m, m) and zeta (m,) of a pure state, which is exp(a^dagger B a^dagger / 2 + zeta a^dagger)|0>
+        up to a factor.
 
         Raises:
             ValueError: the state is not declared pure.
