@@ -16,7 +16,7 @@ $(VENV)/.%: pyproject.toml
 	@touch $@
 
 demo: $(VENV)/.plot
-	$(BIN)/gbsjax demo $(if $(DATA),--data $(DATA))
+	$(BIN)/gbsjax demo
 
 test: $(VENV)/.$(EXTRAS)
 	$(PYTEST)

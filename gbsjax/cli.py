@@ -12,63 +12,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from gbsjax._files import Refused, read_matrix, read_patterns
+
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 FUNCTIONS = ("permanent", "hafnian", "loop_hafnian", "torontonian")
-SUFFIXES = (".npy", ".npz", ".csv", ".mtx")
-
-
-class _Refused(Exception):
-    """One line for the terminal; the command ends with exit code 2."""
-
-
-def read_matrix(path: Path) -> np.ndarray:
-    """The square matrix in a .npy, .npz (one array), .csv or .mtx file, as float64 or complex128."""
-    if path.suffix not in SUFFIXES:
-        raise _Refused(f"{path}: the name must end in one of {', '.join(SUFFIXES)}.")
-    if not path.is_file():
-        raise _Refused(f"{path}: no such file.")
-    try:
-        matrix = _load(path)
-    except _Refused:
-        raise
-    except ImportError as error:
-        raise _Refused(f"{path}: reading it needs {error.name}; pip install 'gbsjax[mtx]'.") from None
-    except Exception as error:
-        reason = " ".join(str(error).split())
-        raise _Refused(f"{path}: not a readable {path.suffix} file ({reason}).") from None
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise _Refused(f"{path}: holds shape {matrix.shape}, a square matrix is needed.")
-    if not np.issubdtype(matrix.dtype, np.number):
-        raise _Refused(f"{path}: holds {matrix.dtype}, numbers are needed.")
-    if not np.isfinite(matrix).all():
-        raise _Refused(f"{path}: has NaN or Inf entries.")
-    if np.issubdtype(matrix.dtype, np.integer) and matrix.size and int(np.abs(matrix).max()) >= 2**53:
-        raise _Refused(f"{path}: has integers of 2^53 or more, which float64 does not hold.")
-    if matrix.dtype in (np.longdouble, np.clongdouble):
-        raise _Refused(f"{path}: holds {matrix.dtype}, more precise than float64. Convert it first.")
-    return matrix.astype(np.complex128 if np.iscomplexobj(matrix) else np.float64)
-
-
-def _load(path: Path) -> np.ndarray:
-    if path.suffix == ".npy":
-        return np.load(path, allow_pickle=False)
-    if path.suffix == ".npz":
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            if len(archive.files) != 1:
-                raise _Refused(f"{path}: holds {len(archive.files)} arrays {archive.files}, exactly one is needed.")
-            return archive[archive.files[0]]
-    if path.suffix == ".mtx":
-        import scipy.io
-
-        matrix: Any = scipy.io.mmread(path, spmatrix=False)
-        return matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
-    rows = [line.replace(";", ",").split(",") for line in path.read_text().splitlines() if line.strip()]
-    if len({len(row) for row in rows}) > 1:
-        raise _Refused(f"{path}: its lines have {sorted({len(row) for row in rows})} numbers, all must be alike.")
-    try:
-        return np.array([[float(entry) for entry in row] for row in rows])
-    except ValueError:
-        return np.array([[complex(entry.replace(" ", "").replace("i", "j")) for entry in row] for row in rows])
 
 
 def _as_json(value: complex | float) -> Any:
@@ -87,7 +34,7 @@ def evaluate(
 ) -> None:
     """Evaluate a matrix function on the matrix in a file: value, error bound where asked, time."""
     if function not in FUNCTIONS:
-        raise _Refused(f"function must be one of {', '.join(FUNCTIONS)}, got {function!r}.")
+        raise Refused(f"function must be one of {', '.join(FUNCTIONS)}, got {function!r}.")
     entries = read_matrix(matrix)
     import jax
 
@@ -105,7 +52,7 @@ def evaluate(
     try:
         (_, first), (found, second) = timed(), timed()
     except ValueError as error:
-        raise _Refused(f"{matrix}: {error}") from None
+        raise Refused(f"{matrix}: {error}") from None
     value = (found.value if bound else found).item()
     report: dict[str, Any] = {"function": function, "file": str(matrix), "shape": list(entries.shape)}
     report |= {"dtype": str(entries.dtype), "value": _as_json(value)}
@@ -125,23 +72,94 @@ def evaluate(
     print(f"  time          {first:.3g} s with compilation, {second:.3g} s without")
 
 
+def _device(path: Path) -> Any:
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    from gbsjax.fit import load_device
+
+    try:
+        return load_device(path)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+
+
+MODEL = "A device in TOML: sources, interferometer, loss, detectors, and what to fit."
+PATTERNS = "One shot a row: .npy, .npz (one array), .csv or .mtx of 0/1 or counts."
+
+
+@app.command()
+def probs(
+    patterns: Annotated[Path, typer.Argument(help=PATTERNS)],
+    model: Annotated[Path, typer.Option(help=MODEL)],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of CSV.")] = False,
+) -> None:
+    """Probabilities of patterns, as a device with these parameters would show them: CSV on the standard output."""
+    described = _device(model)
+    from gbsjax import distribution
+
+    state = described.device()
+    threshold = described.detectors == "threshold"
+    wanted = read_patterns(patterns, state.modes, threshold)
+    of = distribution.click_log_probability if threshold else distribution.photon_log_probability
+    logs = np.asarray(of(state, wanted))
+    if as_json:
+        found = {"file": str(patterns), "model": str(model), "detectors": described.detectors}
+        values = {"probability": np.exp(logs), "log_probability": logs}
+        print(json.dumps(found | {name: [_as_json(float(x)) for x in array] for name, array in values.items()}))
+        return
+    print("pattern,probability,log_probability")
+    for pattern, log in zip(wanted.tolist(), logs.tolist(), strict=True):
+        print(f"{' '.join(map(str, pattern))},{float(np.exp(log))!r},{log!r}")
+
+
+@app.command("fit")
+def fit_device(
+    data: Annotated[Path, typer.Argument(help=PATTERNS)],
+    model: Annotated[Path, typer.Option(help=MODEL)],
+    out: Annotated[Path, typer.Option(help="A folder for the result; a fit that was stopped goes on from there.")],
+    loss: Annotated[
+        str, typer.Option(help="likelihood of the patterns, or squares of the click rates.")
+    ] = "likelihood",
+    steps: Annotated[int, typer.Option(min=1, help="Steps at most.")] = 500,
+    learning_rate: Annotated[float, typer.Option(help="Of Adam, at the start.")] = 0.05,
+    batch: Annotated[int | None, typer.Option(min=1, help="Shots a step; all, if not given.")] = None,
+    patience: Annotated[int | None, typer.Option(min=1, help="Stop after so many steps without a fall.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the minibatches.")] = 0,
+) -> None:
+    """Fit a device to measured patterns: estimates with standard errors, the fitted device, a figure."""
+    if loss not in ("likelihood", "squares"):
+        raise Refused(f"--loss must be likelihood or squares, got {loss!r}.")
+    if (out / "result.json").exists():
+        raise Refused(f"{out / 'result.json'}: is there already, and is not written over. Name another folder.")
+    described = _device(model)
+    from gbsjax import _fit_command
+
+    patterns = read_patterns(data, described.device().modes, described.detectors == "threshold")
+    options = {"steps": steps, "learning_rate": learning_rate, "batch": batch, "patience": patience, "seed": seed}
+    try:
+        _fit_command.run(described, patterns, {"data": str(data), "model": str(model)}, loss, out, options)
+    except (ValueError, ImportError) as error:
+        raise Refused(str(error)) from None
+
+
 @app.command()
 def demo(
-    data: Annotated[Path | None, typer.Option(help="A folder with T_full.npy, a measured transmission matrix.")] = None,
     out: Annotated[Path, typer.Option(help="Where the figures go.")] = Path("outputs/demo"),
-    seed: Annotated[int, typer.Option(help="Seed of the device, the counts and the first guess.")] = 7,
-    steps: Annotated[int, typer.Option(min=1, help="Steps of the fit.")] = 400,
+    seed: Annotated[int, typer.Option(help="Seed of the device, the clicks and the first guess.")] = 7,
+    shots: Annotated[int, typer.Option(min=100, help="Simulated shots.")] = 10_000,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of the fit.")] = 300,
 ) -> None:
-    """Simulate a boson sampling experiment, fit its interferometer to the counts, and draw the result."""
+    """Simulate a Gaussian boson sampler, fit the device to its clicks, and draw true against recovered parameters."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
     from gbsjax import _demo
 
     try:
-        _demo.run(out=out, data=data, seed=seed, steps=steps)
-    except _demo.BadData as error:
-        raise _Refused(str(error)) from None
+        _demo.run(out=out, seed=seed, shots=shots, steps=steps)
+    except ImportError as error:
+        raise Refused(f"the figures need {error.name}; pip install 'gbsjax[plot]', or run make demo.") from None
 
 
 def _version(wanted: bool) -> None:
@@ -162,7 +180,7 @@ def options(
 def main() -> None:
     try:
         app()
-    except _Refused as error:
+    except Refused as error:
         print(f"gbsjax: {error}", file=sys.stderr)
         raise SystemExit(2) from None
     except KeyboardInterrupt:

@@ -4,6 +4,7 @@ import json
 import math
 import sys
 
+import jax
 import numpy as np
 import pytest
 
@@ -109,12 +110,80 @@ def test_unknown_function_and_command(command, ones):
     assert command("nothing")[0] == 2
 
 
-def test_a_damaged_transmission_matrix_is_one_line(command, tmp_path):
-    (tmp_path / "T_full.npy").write_bytes(b"no")
-    code, _, err = command("demo", "--data", tmp_path, "--out", tmp_path / "out")
+DEVICE = """
+[source]
+squeezing = [0.6]
+
+[loss]
+survival = 0.7
+
+[fit]
+parameters = ["squeezing"]
+"""
+
+
+@pytest.fixture
+def device(tmp_path):
+    path = tmp_path / "device.toml"
+    path.write_text(DEVICE)
+    return path
+
+
+def test_probabilities_of_patterns(command, tmp_path, device):
+    (tmp_path / "p.csv").write_text("0\n1\n")
+    code, out, _ = command("probs", tmp_path / "p.csv", "--model", device)
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0] == "pattern,probability,log_probability"
+    assert sum(float(line.split(",")[1]) for line in lines[1:]) == pytest.approx(1)
+    code, out, _ = command("probs", tmp_path / "p.csv", "--model", device, "--json")
+    assert [math.exp(x) for x in json.loads(out)["log_probability"]] == pytest.approx(json.loads(out)["probability"])
+
+
+@pytest.mark.full
+def test_fit_of_a_file(command, tmp_path, device):
+    # No click in three of four shots: 1 / sqrt(1 + s (2 - s) sinh^2 r) = 3/4 at survival s.
+    np.save(tmp_path / "clicks.npy", np.array([[0], [0], [1], [0]] * 50, dtype=np.uint8))
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        arguments = ("fit", tmp_path / "clicks.npy", "--model", device, "--out", tmp_path / "out", "--steps", 200)
+        code, out, _ = command(*arguments)
+        assert code == 0
+        assert "squeezing[0]" in out
+        found = json.loads((tmp_path / "out" / "result.json").read_text())
+        sinh = math.sinh(found["estimates"]["squeezing"]["value"][0])
+        assert 1 / math.sqrt(1 + 0.7 * 1.3 * sinh**2) == pytest.approx(0.75, abs=1e-4)
+        names = {"result.json", "device.toml", "fit.png", "checkpoint.npz"}
+        assert {path.name for path in (tmp_path / "out").iterdir()} == names
+        code, _, err = command(*arguments)
     assert code == 2
-    assert "T_full.npy" in err
+    assert "not written over" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("p.csv", "0,1\n", "the device has 1 modes"),
+        ("p.csv", "0.5\n", "whole numbers"),
+        ("p.csv", "2\n", "threshold detectors"),
+        ("p.csv", "", "p.csv"),
+        ("p.txt", "0\n", "must end in"),
+    ],
+)
+def test_patterns_with_faults_are_one_line(command, tmp_path, device, name, content, message):
+    (tmp_path / name).write_text(content)
+    for order in (["probs"], ["fit", "--out", tmp_path / "out"]):
+        code, _, err = command(order[0], tmp_path / name, "--model", device, *order[1:])
+        assert code == 2
+        assert message in err
+        assert err.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_a_device_with_faults_is_one_line(command, tmp_path, ones):
+    (tmp_path / "device.toml").write_text("[source]\n")
+    code, _, err = command("probs", ones, "--model", tmp_path / "device.toml")
+    assert code == 2
+    assert "needs squeezing" in err
 
 
 @pytest.mark.parametrize(("function", "value"), [("hafnian", 15), ("loop_hafnian", 76)])

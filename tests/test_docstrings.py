@@ -9,8 +9,11 @@ import pytest
 
 import gbsjax
 import gbsjax_ref
+from gbsjax import distribution, fit, gaussian
 
+PHYSICS = (gaussian, distribution, fit)
 SECTIONS = {
+    **dict.fromkeys(PHYSICS, ("Args", "Returns", "Raises", "Examples")),
     gbsjax: ("Args", "Returns", "Raises", "Notes", "Examples"),
     gbsjax_ref: ("Args", "Returns", "Raises", "Notes"),
 }
@@ -21,7 +24,9 @@ def public(module: types.ModuleType) -> list[tuple[types.ModuleType, str]]:
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), public(gbsjax) + public(gbsjax_ref), ids=lambda part: getattr(part, "__name__", part)
+    ("module", "name"),
+    [part for module in SECTIONS for part in public(module)],
+    ids=lambda part: getattr(part, "__name__", part),
 )
 def test_sections(module, name):
     thing = getattr(module, name)
@@ -45,9 +50,12 @@ def test_public_names_are_what_the_modules_re_export():
     assert "_permanent" in vars(gbsjax)
 
 
-def test_examples_run():
+@pytest.mark.parametrize(
+    "module", [gbsjax, *(pytest.param(module, marks=pytest.mark.full) for module in PHYSICS)], ids=lambda m: m.__name__
+)
+def test_examples_run(module):
     with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
-        for module, name in public(gbsjax):
+        for _, name in public(module):
             if inspect.isclass(getattr(module, name)):
                 continue
             for test in doctest.DocTestFinder(recurse=False).find(getattr(module, name), name, globs={}):

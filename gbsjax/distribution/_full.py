@@ -164,13 +164,13 @@ def click_distribution(state: GaussianState) -> Float[Array, ...]:
 
     Examples:
         >>> from gbsjax import distribution, gaussian
-        >>> distribution.click_distribution(gaussian.thermal([1.0])).tolist()
+        >>> distribution.click_distribution(gaussian.thermal([1.0])).round(6).tolist()
         [0.5, 0.5]
     """
     if state.modes > MOST_MODES:
         raise ValueError(
-            f"click_distribution: at most {MOST_MODES} modes have few enough patterns, got {state.modes}. Trace modes out "
-            "(state.reduced), or ask for single patterns (click_probability)."
+            f"click_distribution: at most {MOST_MODES} modes have few enough patterns, got {state.modes}. Trace modes "
+            "out (state.reduced), or ask for single patterns (click_probability)."
         )
     patterns = np.indices((2,) * state.modes).reshape(state.modes, -1).T
     return click_probability(state, patterns).reshape((2,) * state.modes)

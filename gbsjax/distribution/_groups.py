@@ -53,7 +53,7 @@ def traced_group(name: str, what: str, counts: jax.Array, total: int | None) -> 
     """Traced patterns, each photon or click written out; and whether `total` was enough."""
     most = _checks.photons_or_clicks(name, what, counts, total)
     modes, sums = written_out(counts, most)
-    present = (jnp.arange(most, dtype=sums.dtype) < sums[..., None]).astype(jnp.int32)
+    present = (jnp.arange(most, dtype=sums.dtype)[None, :] < sums[:, None]).astype(sums.dtype)
     factorials = jnp.sum(gammaln(jnp.arange(most + 1, dtype=float) + 1)[jnp.minimum(counts, most)], axis=-1)
     return Group(modes, present, most, factorials), sums <= most
 
@@ -69,7 +69,7 @@ def over_patterns(
 ) -> jax.Array:
     """`one` of every group of the patterns (*batch, modes), in their order; NaN where traced ones are beyond total."""
     given = _checks.counts(name, what, counts, modes)
-    flat = given.reshape(-1, modes)
+    flat = given.reshape(math.prod(given.shape[:-1]), modes)
     if not isinstance(flat, np.ndarray):
         group, allowed = traced_group(name, what, flat, total)
         values = one(group)

@@ -94,7 +94,7 @@ def click_rates(state: GaussianState) -> Float[Array, " m"]:
 
     Examples:
         >>> from gbsjax import distribution, gaussian
-        >>> distribution.click_rates(gaussian.thermal([1.0])).tolist()
+        >>> distribution.click_rates(gaussian.thermal([1.0])).round(6).tolist()
         [0.5]
     """
     return _of_modes(state, np.arange(state.modes)[:, None])
@@ -118,7 +118,7 @@ def click_covariance(state: GaussianState) -> Float[Array, "m m"]:
 
     Examples:
         >>> from gbsjax import distribution, gaussian
-        >>> distribution.click_covariance(gaussian.thermal([1.0])).tolist()
+        >>> distribution.click_covariance(gaussian.thermal([1.0])).round(6).tolist()
         [[0.25]]
     """
     rates = click_rates(state)

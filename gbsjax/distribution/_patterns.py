@@ -145,6 +145,8 @@ def _photons(name: str, state: GaussianState, counts: Any, total: int | None, pr
         return choose(blocks * photons, state.displaced, None, None).terms
 
     def one(group: Group) -> jax.Array:
+        if group.total == 0:
+            return _nothing(group, vacuum.log_p0, vacuum.matrix.dtype, value)
         matrix, vector = submatrices(vacuum.matrix, vacuum.vector, group.modes, blocks)
         matrix, vector, taken = _scaled(matrix, vector)
         xp = np if isinstance(group.counts, np.ndarray) else jnp
@@ -158,6 +160,12 @@ def _photons(name: str, state: GaussianState, counts: Any, total: int | None, pr
         return value(found, vacuum.log_p0 + log_scale)
 
     return over_patterns(name, "counts", counts, state.modes, total, terms, one)
+
+
+def _nothing(group: Group, log_p0: jax.Array, dtype: Any, value: Any) -> jax.Array:
+    """Of patterns that see nothing: hafnians and torontonians of nothing are 1."""
+    ones = jnp.ones(len(group.modes), dtype)
+    return value(ones, jnp.broadcast_to(log_p0, ones.shape))
 
 
 def _scaled(matrix: jax.Array, vector: jax.Array | None) -> tuple[jax.Array, jax.Array | None, jax.Array]:
@@ -251,6 +259,8 @@ def _clicks(name: str, state: GaussianState, clicks: Any, total: int | None, pre
         return 48 * Tree(size, state.displaced).terms
 
     def one(group: Group) -> jax.Array:
+        if group.total == 0:
+            return _nothing(group, vacuum.log_p0, vacuum.log_p0.dtype, value)
         matrix, vector = submatrices(vacuum.matrix, vacuum.vector, group.modes, 2)
         options: Any = {"precision": precision}
         if not (isinstance(group.counts, np.ndarray) and group.counts.all()):

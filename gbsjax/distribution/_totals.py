@@ -112,14 +112,14 @@ def total_clicks(state: GaussianState, *, samples: int | None = None, seed: int 
 
     Examples:
         >>> from gbsjax import distribution, gaussian
-        >>> distribution.total_clicks(gaussian.thermal([1.0])).probabilities.tolist()
+        >>> distribution.total_clicks(gaussian.thermal([1.0])).probabilities.round(6).tolist()
         [0.5, 0.5]
     """
     modes = state.modes
     if samples is None:
         if modes > MOST_MODES:
             raise ValueError(
-                f"total_clicks: at most {MOST_MODES} modes are enumerated, got {modes}. Pass samples=, for example 100_000."
+                f"total_clicks: at most {MOST_MODES} modes are enumerated, got {modes}. Pass samples=, such as 100_000."
             )
         found = click_distribution(state).reshape(-1)
         number = np.indices((2,) * modes).sum(axis=0).reshape(-1)
@@ -145,7 +145,9 @@ def _sampled(state: GaussianState, samples: int, seed: int) -> ClickNumbers:
 
     def some(key: jax.Array) -> tuple[jax.Array, jax.Array]:
         noise = jax.random.normal(key, (chunk, 2 * modes), real)
-        quadratures = (noise * roots[None, :]) @ axes.T.astype(roots.dtype) + means.astype(roots.dtype)[None, :]
+        quadratures = (noise.astype(roots.dtype) * roots[None, :]) @ axes.T.astype(roots.dtype) + means.astype(
+            roots.dtype
+        )[None, :]
         x, p = quadratures[:, :modes], quadratures[:, modes:]
         # alpha and its partner are conjugate only where the light is classical.
         dark = jnp.exp(-(x * x + p * p))

@@ -72,7 +72,7 @@ class Mesh(eqx.Module):
             return jnp.where(odd, jnp.roll(moved, 1, axis=0), moved), None
 
         start = jnp.eye(modes, dtype=np.result_type(self.phases.dtype, np.complex64))
-        rows, _ = jax.lax.scan(layer, start, (*angles, missing))
+        rows, _ = jax.lax.scan(layer, start, (angles[0], angles[1], jnp.asarray(missing)))
         # Rows of the product are outputs: the transpose has inputs as rows.
         return rows.T * jax.lax.complex(jnp.cos(self.phases), jnp.sin(self.phases))[None, :]
 
