@@ -4,6 +4,13 @@ Imports mpmath, numpy and the standard library only, and shares no code with the
 """
 
 from ._exact import ExactComplex as ExactComplex
+from ._fock import fock_amplitudes as fock_amplitudes
+from ._fock import fock_clicks as fock_clicks
+from ._fock import fock_mixture as fock_mixture
+from ._fock import fock_output as fock_output
+from ._fock import fock_probabilities as fock_probabilities
+from ._fock import fock_squeezed as fock_squeezed
+from ._fock import fock_two_mode_squeezed as fock_two_mode_squeezed
 from ._hafnian import hafnian_exact as hafnian_exact
 from ._hafnian import hafnian_majorant as hafnian_majorant
 from ._hafnian import loop_hafnian_exact as loop_hafnian_exact
