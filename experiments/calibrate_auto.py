@@ -28,7 +28,7 @@ def _trusted(row: dict[str, Any], rule: str) -> bool:
 def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     known = [row for row in rows if row["fp64"]["error"] is not None]
     pairs = [(row["fp64"]["kappa"], row["fp64"]["error"]) for row in known]
-    logs = np.log10([(kappa, error) for kappa, error in pairs if kappa and error])
+    logs = np.log10(np.array([(kappa, error) for kappa, error in pairs if kappa and error]))
     # One of a few points, or of points of one place, means nothing.
     spread = len(logs) > 2 and logs.std(axis=0).min() > 0
     summary: dict[str, Any] = {"matrices": len(rows), "correlation": None}

@@ -27,13 +27,20 @@ def loss_of(kind: str, detectors: str, patterns: np.ndarray) -> Any:
     return click_likelihood(patterns) if detectors == "threshold" else photon_likelihood(patterns)
 
 
+def _nulls(errors: np.ndarray) -> Any:
+    """Nested lists, with None where an error is not finite: JSON has no such number."""
+    held = errors.astype(object)
+    held[~np.isfinite(errors)] = None
+    return held.tolist()
+
+
 def table_of(found: Fit) -> tuple[Table, dict[str, Any]]:
     """The estimates to look at, and to keep; null is not determined."""
     table, kept = Table("parameter", "estimate", "standard error"), {}
     for name, (value, error) in found.estimates().items():
         kept[name] = {
             "value": value.tolist(),
-            "error": np.where(np.isfinite(error), error, None).tolist(),
+            "error": _nulls(error),
         }
         for index in np.ndindex(value.shape):
             label = name + "".join(f"[{i}]" for i in index)
@@ -55,7 +62,7 @@ def run(
     lost = found.unidentified()
     record = {
         **files,
-        "sha256": hashlib.sha256(np.ascontiguousarray(patterns)).hexdigest(),
+        "sha256": hashlib.sha256(patterns.tobytes()).hexdigest(),
         "shots": len(patterns),
         "detectors": described.detectors,
         "loss": kind,

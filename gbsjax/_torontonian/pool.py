@@ -77,7 +77,7 @@ def tables(modes: int, loops: bool, most: int) -> Tables:
             at_row = (np.arange(len(part))[:, None] * left + j).ravel()
             entry = [part[:, 2 + j, 2 + k].ravel(), part[:, 0, 2 + k].ravel(), part[:, 1, 2 + k].ravel(), at_row]
             tabled = (nodes[-1][start : start + each, :3], np.stack(row, axis=1), np.stack(entry, axis=1))
-            padded = (np.pad(x, ((0, most - len(x)), (0, 0))) for x, most in zip(tabled, sizes, strict=True))
+            padded = (np.pad(x, np.array([[0, most - len(x)], [0, 0]])) for x, most in zip(tabled, sizes, strict=True))
             steps.append((*padded, size + start * len(j)))
         kept = np.zeros((count, left, left + loops), np.int64)
         kept[:, j, k] = size + np.arange(count * len(j)).reshape(count, -1)
