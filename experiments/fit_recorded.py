@@ -56,7 +56,7 @@ class Source(eqx.Module):
 
     def light(self) -> GaussianState:
         state = two_mode_squeezed(self.squeezing)
-        return eqx.tree_at(lambda s: (s.pair, s.pure), state, (self.coherence.value * state.pair, False))
+        return GaussianState(state.number, self.coherence.value * state.pair, state.displacement, False, False)
 
     def __call__(self) -> GaussianState:
         return self.light().through(self.transmission * jnp.sqrt(self.calibration.value))
@@ -149,7 +149,7 @@ def held_out(model: Source, rates: np.ndarray, trial: Trial, seed: int) -> list[
         return jnp.sum(eqx.filter_vmap(one, in_axes=(axes, 0))(copies.many, jnp.asarray(used, float)))
 
     found = minimised(Copies(eqx.combine(stacked, rest)), loss, lambda copies: trial.free(copies.many))
-    predicted = jax.jit(eqx.filter_vmap(Source.rates, in_axes=(axes,)))(found.model.many)
+    predicted = eqx.filter_jit(eqx.filter_vmap(Source.rates, in_axes=(axes,)))(found.model.many)
     off = (np.asarray(predicted) - rates[None, :]) * ~used
     return [float(x) for x in np.sqrt((off.reshape(PARTITIONS, -1) ** 2).sum(axis=1) / len(rates))]
 

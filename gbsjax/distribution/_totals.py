@@ -145,15 +145,18 @@ def _sampled(state: GaussianState, samples: int, seed: int) -> ClickNumbers:
 
     def some(key: jax.Array) -> tuple[jax.Array, jax.Array]:
         noise = jax.random.normal(key, (chunk, 2 * modes), real)
-        quadratures = (noise.astype(roots.dtype) * roots[None, :]) @ axes.T.astype(roots.dtype) + means.astype(
-            roots.dtype
-        )[None, :]
+        real_part = (noise * jnp.real(roots)[None, :]) @ axes.T + means[None, :]
+        quadratures = lax.complex(real_part, (noise * jnp.imag(roots)[None, :]) @ axes.T)
         x, p = quadratures[:, :modes], quadratures[:, modes:]
         # alpha and its partner are conjugate only where the light is classical.
         dark = jnp.exp(-(x * x + p * p))
-        points = jnp.prod(dark[:, None, :] + (1 - dark[:, None, :]) * turns[None, :, None], axis=-1)
-        law = jnp.real(jnp.fft.ifft(points, axis=-1))
-        return jnp.sum(law, axis=0), jnp.sum(law * law, axis=0)
+
+        def seen(points: jax.Array, dark: jax.Array) -> tuple[jax.Array, None]:
+            return points * (dark[None, :] + (1 - dark)[None, :] * turns[:, None]), None
+
+        points, _ = lax.scan(seen, jnp.ones((modes + 1, chunk), dark.dtype), dark.T)
+        law = jnp.real(jnp.fft.ifft(points, axis=0))
+        return jnp.sum(law, axis=1), jnp.sum(law * law, axis=1)
 
     sums, squares = lax.map(some, jax.random.split(jax.random.key(seed), chunks))
     count = chunks * chunk
