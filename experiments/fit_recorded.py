@@ -101,9 +101,9 @@ def _read(data: Path) -> dict[str, np.ndarray]:
 
 
 def stated(transmission: np.ndarray, squeezing: np.ndarray) -> Source:
-    """As the experiment describes itself, a little off the bound of coherence, where its derivative would vanish."""
+    """As the experiment describes itself, but off the bound of coherence, where its derivative vanishes."""
     most = 1 / float(np.linalg.norm(transmission, 2)) ** 2
-    return Source(jnp.asarray(squeezing), Bounded(1.0, 0.0, most), Bounded(0.999), jnp.asarray(transmission))
+    return Source(jnp.asarray(squeezing), Bounded(1.0, 0.0, most), Bounded(0.9), jnp.asarray(transmission))
 
 
 class Squares(LeastSquares):
@@ -291,7 +291,8 @@ def plot(path: Path) -> Path:
         left.plot(row["rates"], rates - np.array(row["rates"]), ".", color=color, label=f"{name}: {row['rms']:.4f}")
     left.axhline(0, color="0.3", lw=0.8)
     left.set(xlabel="predicted click rate", ylabel="measured - predicted")
-    left.legend(fontsize="small", title="RMS")
+    left.set_ylim(top=0.055)
+    left.legend(fontsize="small", title="RMS", loc="upper left")
     rows = record["trials"]
     for k, row in enumerate(rows):
         middle.plot(row["held_out_rms"], [k] * len(row["held_out_rms"]), "o", ms=4, color="C0")
@@ -309,7 +310,8 @@ def plot(path: Path) -> Path:
         law = np.array(record["laws"][name]["probabilities"])
         right.plot(law, style, color=color, label=name)
     right.set(xlabel="clicks in all", ylabel="probability", xlim=(10, 75))
-    right.legend(fontsize="small")
+    right.set_ylim(top=0.095)
+    right.legend(fontsize="small", loc="upper right")
     return _provenance.save_figure(figure, path.with_suffix(".png"))
 
 
