@@ -17,8 +17,9 @@ from rich.table import Table
 
 import gbsjax
 from experiments import _arguments, _provenance
+from experiments._fitting import minimised, plain
 from gbsjax import distribution
-from gbsjax.fit import Bounded, Fit, LeastSquares, fit
+from gbsjax.fit import Bounded, LeastSquares
 from gbsjax.gaussian import GaussianState, two_mode_squeezed
 
 KIND = "fit_recorded"
@@ -127,12 +128,6 @@ class Copies(eqx.Module):
         return self
 
 
-def minimised(model: Any, loss: Any, free: Callable[[Any], Any]) -> Fit:
-    import optax
-
-    return fit(model, loss, free=free, steps=80, optimiser=optax.lbfgs(), patience=8, tolerance=1e-10, progress=False)
-
-
 def held_out(model: Source, rates: np.ndarray, trial: Trial, seed: int) -> list[float]:
     """RMS error of the rates of detectors that were not fitted, a number for each partition into folds."""
     fold = np.stack([np.random.default_rng([seed, p]).permutation(len(rates)) % FOLDS for p in range(PARTITIONS)])
@@ -167,10 +162,7 @@ def _trial(model: Source, rates: np.ndarray, trial: Trial, seed: int) -> tuple[d
     predicted = np.asarray(jax.jit(Source.rates)(found.model))
     row: dict[str, Any] = {"name": trial.name, "parameters": int(sum(v.value.size for v in estimates.values()))}
     row |= {"rms": _rms(predicted - rates), "held_out_rms": held_out(model, rates, trial, seed)}
-    row["estimates"] = {
-        name: {"value": value.tolist(), "error": np.array(np.where(np.isfinite(error), error, None)).tolist()}
-        for name, (value, error) in estimates.items()
-    }
+    row["estimates"] = plain(estimates)
     levels = np.linalg.eigvalsh(found.information / np.sqrt(np.outer(*[np.diagonal(found.information)] * 2)))
     row |= {"directions_not_determined": len(lost), "condition": float(levels.max() / max(levels.min(), 1e-300))}
     row |= {"rates": predicted.tolist(), "wall_s": time.perf_counter() - start}

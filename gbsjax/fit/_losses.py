@@ -49,7 +49,7 @@ class Likelihood:
         log_probability: Callable[..., jax.Array],
         patterns: Any,
         *,
-        selected: Callable[[GaussianState], jax.Array] | None = None,
+        selected: Callable[[Any], jax.Array] | None = None,
     ) -> None:
         self.patterns = np.asarray(patterns)
         if self.patterns.ndim != 2 or not np.issubdtype(self.patterns.dtype, np.integer):
@@ -84,7 +84,7 @@ class Likelihood:
 
 
 def click_likelihood(
-    clicks: Any, *, selected: Callable[[GaussianState], jax.Array] | None = None, precision: str = "fp64"
+    clicks: Any, *, selected: Callable[[Any], jax.Array] | None = None, precision: str = "fp64"
 ) -> Likelihood:
     """Negative log-likelihood of patterns of threshold detectors.
 
@@ -115,7 +115,7 @@ def click_likelihood(
 
 
 def photon_likelihood(
-    counts: Any, *, selected: Callable[[GaussianState], jax.Array] | None = None, precision: str = "fp64"
+    counts: Any, *, selected: Callable[[Any], jax.Array] | None = None, precision: str = "fp64"
 ) -> Likelihood:
     """Negative log-likelihood of patterns of photon-number detectors.
 
@@ -158,7 +158,7 @@ class LeastSquares:
         ValueError: errors that are not positive, or measured that is not finite.
     """
 
-    def __init__(self, predict: Callable[[GaussianState], jax.Array], measured: Any, errors: Any) -> None:
+    def __init__(self, predict: Callable[[Any], jax.Array], measured: Any, errors: Any) -> None:
         self.predict = predict
         self.measured = np.asarray(measured)
         self.errors = np.broadcast_to(np.asarray(errors), self.measured.shape)
